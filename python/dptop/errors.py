@@ -1,0 +1,56 @@
+"""The errors of dptop.
+
+    DptopError
+    ├── InvalidParameter       (also ValueError)   an argument breaks its rule
+    ├── UnsupportedLabel       (also TypeError)    an item that cannot be a label, or a second kind of label
+    ├── SourceError                                a file, column or stream that cannot be read to its end
+    ├── BudgetExhausted                            a release would spend more privacy than was declared
+    ├── CorruptSummary                             saved bytes that are not a whole, consistent summary
+    ├── IncompatibleSummaries                      summaries that cannot be combined
+    └── MissingExtra           (also ImportError)  an optional package is needed and not installed
+
+A message says the rule, the value and the remedy. It never quotes an item of the stream.
+"""
+
+__all__ = [
+    "BudgetExhausted",
+    "CorruptSummary",
+    "DptopError",
+    "IncompatibleSummaries",
+    "InvalidParameter",
+    "MissingExtra",
+    "SourceError",
+    "UnsupportedLabel",
+]
+
+
+class DptopError(Exception):
+    """The root of every error that dptop raises on purpose."""
+
+
+class InvalidParameter(DptopError, ValueError):  # noqa: N818 - the names are part of the public interface
+    """An argument breaks its rule; nothing was read, allocated, spent or released."""
+
+
+class UnsupportedLabel(DptopError, TypeError):  # noqa: N818
+    """An item is not an integer, a string or bytes, or not of the summary's kind of label."""
+
+
+class SourceError(DptopError):
+    """An input cannot be found, recognised or read to its end."""
+
+
+class BudgetExhausted(DptopError):  # noqa: N818
+    """A release would spend more privacy than the summary's budget declares."""
+
+
+class CorruptSummary(DptopError):  # noqa: N818
+    """Saved bytes are cut short, changed, foreign or contradict themselves."""
+
+
+class IncompatibleSummaries(DptopError):  # noqa: N818
+    """Summaries whose parameters do not let them be combined."""
+
+
+class MissingExtra(DptopError, ImportError):  # noqa: N818
+    """An optional package that this call needs is not installed."""

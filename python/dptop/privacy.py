@@ -1,0 +1,209 @@
+"""What is protected and what it costs: epsilon and delta as exact numbers, the unit, the budget, the ledger.
+
+The promise (add/remove neighbours): two streams are neighbours if one is the other with a single item added or
+removed at any position. A release with total (epsilon, delta) satisfies, for neighbours X and X' and every set S of
+outputs, P[release(X) in S] <= e^epsilon * P[release(X') in S] + delta.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from dataclasses import dataclass, field
+from decimal import ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+from typing import Final
+
+from dptop.errors import BudgetExhausted, InvalidParameter
+
+__all__ = ["Budget", "Ledger", "PrivacyLoss", "exact_delta", "exact_epsilon", "per_item_loss"]
+
+EPSILON_STEP: Final = Fraction(1, 2**32)
+"""Every epsilon is a whole multiple of this, so that the noise is drawn with integers only."""
+
+EPSILON_MIN: Final = 2.0**-20
+EPSILON_MAX: Final = 64.0
+
+PRECISE: Final = Context(prec=60, Emin=-(10**9), Emax=10**9)
+"""Arithmetic for probabilities: 60 digits, and no underflow for any epsilon and delta that are accepted."""
+
+
+def exact_epsilon(epsilon: float) -> Fraction:
+    """Return `epsilon` rounded DOWN to a multiple of 2^-32: the epsilon that is kept, never more than was asked.
+
+    Args:
+        epsilon: a number with 2^-20 <= epsilon <= 64.
+
+    Raises:
+        InvalidParameter: not a number, NaN, infinite or out of range.
+
+    Source: Canonne, Kamath, Steinke 2020 need a rational epsilon.
+
+    >>> exact_epsilon(1.0)
+    Fraction(1, 1)
+    >>> exact_epsilon(0.1) <= 0.1
+    True
+    """
+    number = _real_number("epsilon", epsilon, "2**-20 <= epsilon <= 64")
+    if not EPSILON_MIN <= number <= EPSILON_MAX:
+        raise InvalidParameter(
+            f"epsilon must satisfy 2**-20 <= epsilon <= 64; got {epsilon!r}. Typical values lie between 0.1 and 4."
+        )
+    return floor_epsilon(Fraction(number))
+
+
+def floor_epsilon(epsilon: Fraction) -> Fraction:
+    """Return the largest multiple of 2^-32 that is at most `epsilon`."""
+    return math.floor(epsilon / EPSILON_STEP) * EPSILON_STEP
+
+
+def exact_delta(delta: float) -> Decimal:
+    """Return `delta` as the decimal number that it is written as: 1e-9 means 10^-9, not the nearest binary fraction.
+
+    Args:
+        delta: a number with 0 < delta < 1.
+
+    Raises:
+        InvalidParameter: not a number, NaN or out of range.
+
+    >>> exact_delta(1e-9)
+    Decimal('1E-9')
+    """
+    number = _real_number("delta", delta, "0 < delta < 1")
+    if not 0 < number < 1:
+        raise InvalidParameter(
+            f"delta must satisfy 0 < delta < 1; got {delta!r}. Choose it well below 1 / (number of items), such as 1e-9."
+        )
+    return Decimal(repr(number))
+
+
+def _real_number(name: str, value: object, rule: str) -> float:
+    """Return `value` as a float, or refuse it: True is no number here, and neither is "1"."""
+    try:
+        if isinstance(value, (bool, str, bytes)):
+            raise TypeError
+        return float(value)  # type: ignore[arg-type]  # the except clause is the check
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidParameter(f"{name} must be a number with {rule}; got {value!r}.") from None
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacyLoss:
+    """An exact (epsilon, delta): epsilon a multiple of 2^-32, delta a decimal."""
+
+    epsilon: Fraction
+    delta: Decimal
+
+    @classmethod
+    def of(cls, epsilon: float, delta: float) -> PrivacyLoss:
+        """Return the loss as promised: epsilon rounded down to the grid, delta as written."""
+        return cls(exact_epsilon(epsilon), exact_delta(delta))
+
+
+def per_item_loss(total: PrivacyLoss, max_contributions: int) -> PrivacyLoss:
+    """Return the item-level loss that protects a unit owning items of total weight at most `max_contributions`.
+
+    With eps0 = epsilon / c and delta0 = delta * (e^eps0 - 1) / (e^(c eps0) - 1), c-fold group privacy gives back at
+    most (epsilon, delta). eps0 is rounded down to the grid first, delta0 down after.
+
+    Source: group privacy, for example Dwork and Roth 2014 and Vadhan 2017, Lemma 2.2.
+
+    >>> per_item_loss(PrivacyLoss.of(1.0, 1e-6), 1) == PrivacyLoss.of(1.0, 1e-6)
+    True
+    """
+    if max_contributions == 1:
+        return total
+    epsilon = floor_epsilon(total.epsilon / max_contributions)
+    if epsilon <= 0:
+        raise InvalidParameter(
+            f"epsilon / max_contributions must be at least 2**-32; got {float(total.epsilon)!r} / {max_contributions}."
+            " Ask for fewer contributions or a larger epsilon."
+        )
+    one = Decimal(1)
+    e0 = PRECISE.exp(to_decimal(epsilon))
+    group = PRECISE.power(e0, max_contributions)
+    ratio = PRECISE.divide(PRECISE.subtract(e0, one), PRECISE.subtract(group, one))
+    # 60 digits minus the cancellation in e^eps0 - 1 (at most 10) leave far more than the 30 that are kept
+    down = Context(prec=30, rounding=ROUND_FLOOR, Emin=PRECISE.Emin, Emax=PRECISE.Emax)
+    return PrivacyLoss(epsilon, down.multiply(total.delta, down.multiply(ratio, one - Decimal("1e-28"))))
+
+
+def to_decimal(value: Fraction) -> Decimal:
+    """Return a multiple of 2^-32 as a decimal; exact, since 60 digits hold every accepted epsilon."""
+    return PRECISE.divide(Decimal(value.numerator), Decimal(value.denominator))
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The privacy that all releases of a summary may spend together, by basic composition: the sums are at most these.
+
+    Args:
+        epsilon: 2^-20 <= epsilon <= 64; rounded down to a multiple of 2^-32.
+        delta: 0 < delta < 1.
+
+    Raises:
+        InvalidParameter: a value out of range.
+
+    >>> Budget(epsilon=2.0, delta=2e-9).total.delta
+    Decimal('2E-9')
+    """
+
+    epsilon: float
+    delta: float
+    total: PrivacyLoss = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "total", PrivacyLoss.of(self.epsilon, self.delta))
+
+
+class Ledger:
+    """What has been spent on one stream. Copies and unpickled twins of a summary share it within a process.
+
+    Without a budget there is a single release, of any size. With one, the sums of epsilon and of delta stay within it.
+    An entry carries a random identity, so that the record of a saved copy can be united with the process's own.
+    """
+
+    _by_identity: dict[bytes, Ledger] = {}  # noqa: RUF012 - shared on purpose: one ledger per stream and process
+    _registry_lock = threading.Lock()
+
+    def __init__(self, identity: bytes) -> None:
+        self.identity = identity
+        self.entries: dict[bytes, PrivacyLoss] = {}
+        self._lock = threading.Lock()
+
+    @classmethod
+    def of(cls, identity: bytes) -> Ledger:
+        """Return the process's ledger of the stream with this identity. It is never forgotten, only emptied by exit."""
+        with cls._registry_lock:
+            return cls._by_identity.setdefault(identity, cls(identity))
+
+    def unite(self, entries: dict[bytes, PrivacyLoss]) -> None:
+        """Add the entries of a saved copy; those already known count once."""
+        with self._lock:
+            self.entries.update(entries)
+
+    def charge(self, loss: PrivacyLoss, budget: Budget | None) -> None:
+        """Record `loss`, or refuse it. Called before any noise is drawn: what fails afterwards stays spent.
+
+        Raises:
+            BudgetExhausted: the loss does not fit.
+        """
+        with self._lock:
+            spent = list(self.entries.values())
+            if budget is None:
+                if spent:
+                    raise BudgetExhausted(
+                        f"one release per stream unless a budget declares more; {len(spent)} already made."
+                        " Construct the summary with budget=dptop.Budget(epsilon, delta) to release more than once."
+                    )
+            else:
+                epsilon = sum((s.epsilon for s in spent), loss.epsilon)
+                delta = sum((Fraction(s.delta) for s in spent), Fraction(loss.delta))
+                if epsilon > budget.total.epsilon or delta > Fraction(budget.total.delta):
+                    raise BudgetExhausted(
+                        f"the sums of epsilon and delta must stay within budget ({budget.epsilon}, {budget.delta});"
+                        f" this release would bring them to ({float(epsilon)}, {float(delta)})."
+                        " Release with less, or declare a larger budget before the stream is read."
+                    )
+            self.entries[os.urandom(16)] = loss
