@@ -13,9 +13,11 @@ import threading
 from dataclasses import dataclass, field
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from typing import Final
+from typing import ClassVar, Final
+from weakref import WeakValueDictionary
 
 from dptop.errors import BudgetExhausted, InvalidParameter
+from dptop.parameters import real_number
 
 __all__ = ["Budget", "Ledger", "PrivacyLoss", "exact_delta", "exact_epsilon", "per_item_loss"]
 
@@ -45,7 +47,7 @@ def exact_epsilon(epsilon: float) -> Fraction:
     >>> exact_epsilon(0.1) <= 0.1
     True
     """
-    number = _real_number("epsilon", epsilon, "2**-20 <= epsilon <= 64")
+    number = real_number("epsilon", epsilon, "2**-20 <= epsilon <= 64")
     if not EPSILON_MIN <= number <= EPSILON_MAX:
         raise InvalidParameter(
             f"epsilon must satisfy 2**-20 <= epsilon <= 64; got {epsilon!r}. Typical values lie between 0.1 and 4."
@@ -70,22 +72,12 @@ def exact_delta(delta: float) -> Decimal:
     >>> exact_delta(1e-9)
     Decimal('1E-9')
     """
-    number = _real_number("delta", delta, "0 < delta < 1")
+    number = real_number("delta", delta, "0 < delta < 1")
     if not 0 < number < 1:
         raise InvalidParameter(
             f"delta must satisfy 0 < delta < 1; got {delta!r}. Choose it well below 1 / (number of items), such as 1e-9."
         )
     return Decimal(repr(number))
-
-
-def _real_number(name: str, value: object, rule: str) -> float:
-    """Return `value` as a float, or refuse it: True is no number here, and neither is "1"."""
-    try:
-        if isinstance(value, (bool, str, bytes)):
-            raise TypeError
-        return float(value)  # type: ignore[arg-type]  # the except clause is the check
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidParameter(f"{name} must be a number with {rule}; got {value!r}.") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +126,7 @@ def to_decimal(value: Fraction) -> Decimal:
     return PRECISE.divide(Decimal(value.numerator), Decimal(value.denominator))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Budget:
     """The privacy that all releases of a summary may spend together, by basic composition: the sums are at most these.
 
@@ -164,8 +156,9 @@ class Ledger:
     An entry carries a random identity, so that the record of a saved copy can be united with the process's own.
     """
 
-    _by_identity: dict[bytes, Ledger] = {}  # noqa: RUF012 - shared on purpose: one ledger per stream and process
-    _registry_lock = threading.Lock()
+    _live: ClassVar[WeakValueDictionary[bytes, Ledger]] = WeakValueDictionary()
+    _spent: ClassVar[dict[bytes, Ledger]] = {}  # what was spent is never forgotten while the process lives
+    _registry: ClassVar[threading.Lock] = threading.Lock()
 
     def __init__(self, identity: bytes) -> None:
         self.identity = identity
@@ -174,14 +167,19 @@ class Ledger:
 
     @classmethod
     def of(cls, identity: bytes) -> Ledger:
-        """Return the process's ledger of the stream with this identity. It is never forgotten, only emptied by exit."""
-        with cls._registry_lock:
-            return cls._by_identity.setdefault(identity, cls(identity))
+        """Return the process's one ledger of the stream with this identity."""
+        with cls._registry:
+            ledger = cls._live.get(identity)
+            if ledger is None:
+                ledger = cls._live[identity] = cls(identity)
+            return ledger
 
     def unite(self, entries: dict[bytes, PrivacyLoss]) -> None:
         """Add the entries of a saved copy; those already known count once."""
         with self._lock:
             self.entries.update(entries)
+            if self.entries:
+                self._spent[self.identity] = self
 
     def charge(self, loss: PrivacyLoss, budget: Budget | None) -> None:
         """Record `loss`, or refuse it. Called before any noise is drawn: what fails afterwards stays spent.
@@ -206,4 +204,8 @@ class Ledger:
                         f" this release would bring them to ({float(epsilon)}, {float(delta)})."
                         " Release with less, or declare a larger budget before the stream is read."
                     )
-            self.entries[os.urandom(16)] = loss
+            self.entries[os.urandom(ENTRY_IDENTITY_BYTES)] = loss
+            self._spent[self.identity] = self
+
+
+ENTRY_IDENTITY_BYTES: Final = 16

@@ -1,1 +1,50 @@
+//! The border: Python objects in, Python objects out. Everything is documented on the Python side.
+//!
+//! Every input becomes a [`LabelBatch`](batch::LabelBatch), and every batch goes through
+//! [`SpaceSaving.extend`](summary::SpaceSaving); no Python code runs per item of an array.
 
+mod arrow;
+mod batch;
+mod buffer;
+mod errors;
+mod sequence;
+mod summary;
+mod table;
+mod weights;
+
+use std::borrow::Cow;
+
+use pyo3::prelude::*;
+
+use crate::errors::InvalidParameter;
+
+/// Draw exact discrete Laplace noise with epsilon = numerator / 2^32. A seed is for tests.
+#[pyfunction]
+#[pyo3(signature = (numerator, count, seed=None))]
+fn discrete_laplace(
+    py: Python<'_>,
+    numerator: u64,
+    count: usize,
+    seed: Option<Cow<'_, [u8]>>,
+) -> PyResult<Vec<i64>> {
+    let seed = seed
+        .map(|seed| seed.as_ref().try_into())
+        .transpose()
+        .map_err(|_| InvalidParameter::new_err("a noise seed must have 32 bytes"))?;
+    if numerator == 0 {
+        return Err(InvalidParameter::new_err("epsilon must be positive"));
+    }
+    py.detach(|| dptop_summaries::noise::discrete_laplace(numerator, count, seed))
+        .map_err(errors::no_entropy)
+}
+
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<batch::LabelBatch>()?;
+    module.add_class::<weights::BatchWeights>()?;
+    module.add_class::<arrow::ArrowStream>()?;
+    module.add_class::<summary::SpaceSaving>()?;
+    module.add_function(wrap_pyfunction!(discrete_laplace, module)?)?;
+    module.add_function(wrap_pyfunction!(table::table_stream, module)?)?;
+    Ok(())
+}

@@ -427,7 +427,7 @@ impl<'a, F: Fn(usize) -> Option<&'a [u8]> + Sync> Batch<Strings> for StringBatch
 /// The partition of a label: it depends on the label alone. The bits used are not those that the index looks at first.
 #[inline]
 fn route(hash: u64, partitions: usize) -> usize {
-    ((hash >> 20 & 0xffff_ffff) * partitions as u64 >> 32) as usize
+    ((((hash >> 20) & 0xffff_ffff) * partitions as u64) >> 32) as usize
 }
 
 /// Apply a batch in stream order.

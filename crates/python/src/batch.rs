@@ -1,0 +1,333 @@
+//! Batches of labels. Whatever comes in becomes an Arrow array, uncopied where it is one or is laid out as one.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowDictionaryKeyType, ArrowPrimitiveType, BinaryType, BinaryViewType, ByteArrayType,
+    ByteViewType, Int8Type, Int16Type, Int32Type, Int64Type, LargeBinaryType, LargeUtf8Type,
+    StringViewType, UInt8Type, UInt16Type, UInt32Type, UInt64Type, Utf8Type,
+};
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, GenericByteArray, GenericByteViewArray, LargeBinaryArray,
+};
+use arrow_schema::DataType;
+use dptop_summaries::{ExtendError, Integer, Kind, SpaceSaving, Weights};
+use pyo3::prelude::*;
+
+use crate::errors::{InvalidParameter, unsupported};
+use crate::{arrow, buffer, sequence};
+
+/// The labels of a batch.
+pub enum Labels {
+    /// Integers, text or bytes, possibly as a dictionary.
+    Array(ArrayRef),
+    /// Integers below 0 and above 2^63 side by side, which no Arrow type of 64 bits holds.
+    Wide(Vec<Option<Integer>>),
+}
+
+/// Labels of one kind, checked, ready to be counted.
+#[pyclass(frozen, module = "dptop._native")]
+pub struct LabelBatch {
+    pub kind: Kind,
+    pub labels: Labels,
+}
+
+impl LabelBatch {
+    pub fn new(kind: Kind, labels: Labels) -> Self {
+        Self { kind, labels }
+    }
+
+    pub fn from_array(array: ArrayRef) -> PyResult<Self> {
+        let kind = kind_of(array.data_type())?;
+        Ok(match array.data_type() {
+            DataType::Struct(_) => return Self::from_array(only_column(&array)?),
+            DataType::FixedSizeBinary(_) => {
+                let fixed = array.as_fixed_size_binary();
+                let copied: LargeBinaryArray = fixed.iter().collect();
+                Self::new(kind, Labels::Array(Arc::new(copied)))
+            }
+            DataType::Null => {
+                let nulls: BinaryArray = (0..array.len()).map(|_| None::<&[u8]>).collect();
+                Self::new(kind, Labels::Array(Arc::new(nulls)))
+            }
+            _ => Self::new(kind, Labels::Array(array)),
+        })
+    }
+
+    pub fn len(&self) -> usize {
+        match &self.labels {
+            Labels::Array(array) => array.len(),
+            Labels::Wide(values) => values.len(),
+        }
+    }
+
+    /// Count the labels.
+    pub fn extend(
+        &self,
+        summary: &mut SpaceSaving,
+        weights: Weights<'_>,
+        threads: usize,
+    ) -> Result<(), ExtendError> {
+        let kind = self.kind;
+        match &self.labels {
+            Labels::Wide(values) => {
+                summary.extend_integers(values.len(), |i| values[i], weights, threads)
+            }
+            Labels::Array(array) => with_array(
+                array,
+                Extend {
+                    summary,
+                    kind,
+                    weights,
+                    threads,
+                },
+            ),
+        }
+    }
+}
+
+#[pymethods]
+impl LabelBatch {
+    /// Labels of a list or tuple; one Python object each.
+    #[staticmethod]
+    fn from_sequence(sequence: &Bound<'_, PyAny>) -> PyResult<Self> {
+        sequence::from_sequence(sequence)
+    }
+
+    /// Labels of an object with `__arrow_c_array__`.
+    #[staticmethod]
+    fn from_arrow(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Self::from_array(arrow::to_array(object)?)
+    }
+
+    /// Labels of an object with the buffer protocol: one-dimensional, contiguous, in native byte order.
+    #[staticmethod]
+    fn from_buffer(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Self::from_array(buffer::to_array(object)?)
+    }
+
+    fn __len__(&self) -> usize {
+        self.len()
+    }
+}
+
+fn not_one_column(columns: usize) -> PyErr {
+    InvalidParameter::new_err(format!(
+        "a table of labels must have one column; got {columns}. Select the column that holds the labels."
+    ))
+}
+
+fn only_column(array: &ArrayRef) -> PyResult<ArrayRef> {
+    let table = array.as_struct();
+    if table.num_columns() != 1 {
+        return Err(not_one_column(table.num_columns()));
+    }
+    if table.null_count() > 0 {
+        return Err(unsupported("structures"));
+    }
+    Ok(table.column(0).clone())
+}
+
+/// The kind of label that an Arrow type holds, a table with one column standing for its column.
+pub fn kind_of(data_type: &DataType) -> PyResult<Kind> {
+    match data_type {
+        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => Ok(Kind::Integer),
+        DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::UInt64 => {
+            Ok(Kind::Integer)
+        }
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Ok(Kind::Text),
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => Ok(Kind::Bytes),
+        DataType::FixedSizeBinary(_) | DataType::Null => Ok(Kind::Bytes),
+        DataType::Dictionary(_, values)
+            if !matches!(
+                **values,
+                DataType::Dictionary(..) | DataType::FixedSizeBinary(_)
+            ) =>
+        {
+            kind_of(values)
+        }
+        DataType::Struct(fields)
+            if fields.len() == 1 && !matches!(fields[0].data_type(), DataType::Struct(_)) =>
+        {
+            kind_of(fields[0].data_type())
+        }
+        DataType::Struct(fields) if fields.len() != 1 => Err(not_one_column(fields.len())),
+        other => Err(unsupported(&format!("the Arrow type {}", type_name(other)))),
+    }
+}
+
+/// The name of a type without the names of its fields, time zones and the like.
+fn type_name(data_type: &DataType) -> String {
+    let name = data_type.to_string();
+    name.split(['(', '[', '<', '{'])
+        .next()
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// What is done with an array once its type is known.
+pub trait Visit {
+    type Output;
+    fn integers(
+        self,
+        length: usize,
+        item: impl Fn(usize) -> Option<Integer> + Sync,
+    ) -> Self::Output;
+    fn strings<'a>(
+        self,
+        length: usize,
+        item: impl Fn(usize) -> Option<&'a [u8]> + Sync,
+    ) -> Self::Output;
+}
+
+struct Extend<'a> {
+    summary: &'a mut SpaceSaving,
+    kind: Kind,
+    weights: Weights<'a>,
+    threads: usize,
+}
+
+impl Visit for Extend<'_> {
+    type Output = Result<(), ExtendError>;
+
+    fn integers(
+        self,
+        length: usize,
+        item: impl Fn(usize) -> Option<Integer> + Sync,
+    ) -> Self::Output {
+        self.summary
+            .extend_integers(length, item, self.weights, self.threads)
+    }
+
+    fn strings<'a>(
+        self,
+        length: usize,
+        item: impl Fn(usize) -> Option<&'a [u8]> + Sync,
+    ) -> Self::Output {
+        self.summary
+            .extend_strings(self.kind, length, item, self.weights, self.threads)
+    }
+}
+
+/// Call the visitor with the way to an array's items. Every array that [`kind_of`] accepts has one.
+pub fn with_array<V: Visit>(array: &ArrayRef, visit: V) -> V::Output {
+    let DataType::Dictionary(key, _) = array.data_type() else {
+        return plain(array, visit);
+    };
+    match **key {
+        DataType::Int8 => dictionary::<Int8Type, V>(array, visit),
+        DataType::Int16 => dictionary::<Int16Type, V>(array, visit),
+        DataType::Int32 => dictionary::<Int32Type, V>(array, visit),
+        DataType::Int64 => dictionary::<Int64Type, V>(array, visit),
+        DataType::UInt8 => dictionary::<UInt8Type, V>(array, visit),
+        DataType::UInt16 => dictionary::<UInt16Type, V>(array, visit),
+        DataType::UInt32 => dictionary::<UInt32Type, V>(array, visit),
+        _ => dictionary::<UInt64Type, V>(array, visit),
+    }
+}
+
+/// [`with_array`] for everything but dictionaries.
+fn plain<V: Visit>(array: &ArrayRef, visit: V) -> V::Output {
+    match array.data_type() {
+        DataType::Int8 => integers::<Int8Type, V>(array, visit),
+        DataType::Int16 => integers::<Int16Type, V>(array, visit),
+        DataType::Int32 => integers::<Int32Type, V>(array, visit),
+        DataType::Int64 => integers::<Int64Type, V>(array, visit),
+        DataType::UInt8 => integers::<UInt8Type, V>(array, visit),
+        DataType::UInt16 => integers::<UInt16Type, V>(array, visit),
+        DataType::UInt32 => integers::<UInt32Type, V>(array, visit),
+        DataType::UInt64 => integers::<UInt64Type, V>(array, visit),
+        DataType::Utf8 => strings(array.as_bytes::<Utf8Type>(), visit),
+        DataType::LargeUtf8 => strings(array.as_bytes::<LargeUtf8Type>(), visit),
+        DataType::Binary => strings(array.as_bytes::<BinaryType>(), visit),
+        DataType::LargeBinary => strings(array.as_bytes::<LargeBinaryType>(), visit),
+        DataType::Utf8View => views(array.as_byte_view::<StringViewType>(), visit),
+        DataType::BinaryView => views(array.as_byte_view::<BinaryViewType>(), visit),
+        _ => visit.strings(array.len(), |_| None), // nulls only: `kind_of` lets no other type in
+    }
+}
+
+fn integers<T, V>(array: &dyn Array, visit: V) -> V::Output
+where
+    T: ArrowPrimitiveType,
+    Integer: FromNative<T::Native>,
+    V: Visit,
+{
+    let array = array.as_primitive::<T>();
+    let values = array.values();
+    if array.null_count() == 0 {
+        visit.integers(values.len(), |i| Some(Integer::from_native(values[i])))
+    } else {
+        visit.integers(values.len(), |i| {
+            array.is_valid(i).then(|| Integer::from_native(values[i]))
+        })
+    }
+}
+
+fn strings<T: ByteArrayType, V: Visit>(array: &GenericByteArray<T>, visit: V) -> V::Output
+where
+    T::Native: AsRef<[u8]>,
+{
+    if array.null_count() == 0 {
+        visit.strings(array.len(), |i| Some(array.value(i).as_ref()))
+    } else {
+        visit.strings(array.len(), |i| {
+            array.is_valid(i).then(|| array.value(i).as_ref())
+        })
+    }
+}
+
+fn views<T: ByteViewType, V: Visit>(array: &GenericByteViewArray<T>, visit: V) -> V::Output
+where
+    T::Native: AsRef<[u8]>,
+{
+    visit.strings(array.len(), |i| {
+        array.is_valid(i).then(|| array.value(i).as_ref())
+    })
+}
+
+/// A dictionary counts its values: equal values under two codes are one label.
+fn dictionary<K: ArrowDictionaryKeyType, V: Visit>(array: &dyn Array, visit: V) -> V::Output {
+    struct Decode<F, V>(usize, F, V);
+
+    impl<F: Fn(usize) -> Option<usize> + Sync, V: Visit> Visit for Decode<F, V> {
+        type Output = V::Output;
+
+        fn integers(self, _: usize, item: impl Fn(usize) -> Option<Integer> + Sync) -> V::Output {
+            let Self(length, code, visit) = self;
+            visit.integers(length, |i| code(i).and_then(&item))
+        }
+
+        fn strings<'a>(
+            self,
+            _: usize,
+            item: impl Fn(usize) -> Option<&'a [u8]> + Sync,
+        ) -> V::Output {
+            let Self(length, code, visit) = self;
+            visit.strings(length, |i| code(i).and_then(&item))
+        }
+    }
+
+    let array = array.as_dictionary::<K>();
+    plain(array.values(), Decode(array.len(), |i| array.key(i), visit))
+}
+
+/// A native integer as a label.
+trait FromNative<T> {
+    fn from_native(value: T) -> Self;
+}
+
+macro_rules! from_native {
+    ($wide:ty: $($native:ty),*) => {
+        $(impl FromNative<$native> for Integer {
+            #[inline]
+            fn from_native(value: $native) -> Self {
+                <$wide>::from(value).into()
+            }
+        })*
+    };
+}
+
+from_native!(i64: i8, i16, i32, i64);
+from_native!(u64: u8, u16, u32, u64);

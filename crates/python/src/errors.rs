@@ -1,0 +1,30 @@
+//! Rust's errors as the ones of `dptop.errors`. None of them quotes an item.
+
+use dptop_summaries::ExtendError;
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+
+pyo3::import_exception!(dptop.errors, CorruptSummary);
+pyo3::import_exception!(dptop.errors, InvalidParameter);
+pyo3::import_exception!(dptop.errors, SourceError);
+pyo3::import_exception!(dptop.errors, UnsupportedLabel);
+
+/// What to do with a type that is no label.
+pub fn unsupported(what: &str) -> PyErr {
+    UnsupportedLabel::new_err(format!(
+        "labels are integers, strings or bytes; got {what}. Cast them, for example to strings."
+    ))
+}
+
+pub fn refused(error: ExtendError) -> PyErr {
+    match error {
+        ExtendError::OtherKind { .. } => UnsupportedLabel::new_err(error.to_string()),
+        ExtendError::TooLong | ExtendError::WeightsMismatch { .. } => {
+            InvalidParameter::new_err(error.to_string())
+        }
+    }
+}
+
+pub fn no_entropy(error: impl std::fmt::Display) -> PyErr {
+    PyOSError::new_err(format!("the operating system gave no entropy: {error}"))
+}

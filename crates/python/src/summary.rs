@@ -1,0 +1,207 @@
+//! The class behind `dptop.SpaceSaving`. A lock guards the tables, so that work goes on without the interpreter's lock.
+
+use std::borrow::Cow;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use dptop_summaries::{self as core, Integer, Kind, Label, Tie, Weights, wire};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+
+use crate::batch::LabelBatch;
+use crate::errors::{CorruptSummary, InvalidParameter, no_entropy, refused};
+use crate::sequence::{Item, with_item};
+use crate::weights::BatchWeights;
+
+#[pyclass(frozen, module = "dptop._native")]
+pub struct SpaceSaving(Mutex<core::SpaceSaving>);
+
+impl SpaceSaving {
+    fn tables(&self) -> MutexGuard<'_, core::SpaceSaving> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl SpaceSaving {
+    #[new]
+    fn new(
+        capacity: usize,
+        partitions: usize,
+        most_recent: bool,
+        max_label_bytes: u32,
+    ) -> PyResult<Self> {
+        let parameters = core::Parameters {
+            capacity,
+            partitions,
+            tie: if most_recent {
+                Tie::MostRecent
+            } else {
+                Tie::LeastRecent
+            },
+            max_label_bytes,
+            identity: core::noise::identity().map_err(no_entropy)?,
+        };
+        if parameters.valid() {
+            Ok(Self(Mutex::new(core::SpaceSaving::new(parameters))))
+        } else {
+            Err(InvalidParameter::new_err(
+                "a parameter of the summary is out of range",
+            ))
+        }
+    }
+
+    #[getter]
+    fn capacity(&self) -> usize {
+        self.tables().parameters().capacity
+    }
+
+    #[getter]
+    fn partitions(&self) -> usize {
+        self.tables().parameters().partitions
+    }
+
+    #[getter]
+    fn most_recent(&self) -> bool {
+        self.tables().parameters().tie == Tie::MostRecent
+    }
+
+    #[getter]
+    fn max_label_bytes(&self) -> u32 {
+        self.tables().parameters().max_label_bytes
+    }
+
+    #[getter]
+    fn identity<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.tables().parameters().identity)
+    }
+
+    /// "integer", "text", "bytes", or None before the first item.
+    #[getter]
+    fn kind(&self) -> Option<&'static str> {
+        self.tables().kind().map(|kind| match kind {
+            Kind::Integer => "integer",
+            Kind::Text => "text",
+            Kind::Bytes => "bytes",
+        })
+    }
+
+    fn update(&self, item: &Bound<'_, PyAny>, weight: u64) -> PyResult<()> {
+        with_item(item, |item| {
+            let weights = [weight];
+            let weights = Weights::Each(&weights);
+            let mut tables = self.tables();
+            match item {
+                None => Ok(()),
+                Some(Item::Integer(label)) => {
+                    tables.extend_integers(1, |_| Some(label), weights, 1)
+                }
+                Some(Item::Text(label)) => {
+                    tables.extend_strings(Kind::Text, 1, |_| Some(label.as_bytes()), weights, 1)
+                }
+                Some(Item::Bytes(label)) => {
+                    tables.extend_strings(Kind::Bytes, 1, |_| Some(label), weights, 1)
+                }
+            }
+            .map_err(refused)
+        })
+    }
+
+    /// Count a batch, all of it or, on an error, none. With weights, those from `offset` on belong to the batch.
+    #[pyo3(signature = (batch, weights, offset, threads))]
+    fn extend(
+        &self,
+        py: Python<'_>,
+        batch: &LabelBatch,
+        weights: Option<&BatchWeights>,
+        offset: usize,
+        threads: usize,
+    ) -> PyResult<()> {
+        py.detach(|| {
+            let weights = match weights {
+                None => Weights::Unit,
+                Some(weights) => {
+                    let end = (offset + batch.len()).min(weights.values.len());
+                    Weights::Each(&weights.values[offset.min(end)..end])
+                }
+            };
+            batch.extend(&mut self.tables(), weights, threads)
+        })
+        .map_err(refused)
+    }
+
+    /// The sum of all weights.
+    fn length(&self) -> u64 {
+        self.tables().length()
+    }
+
+    /// How many labels a partition tracks.
+    fn tracked(&self, partition: usize) -> usize {
+        self.tables().tracked(partition)
+    }
+
+    /// The counters of a partition, by slot.
+    fn counts(&self, partition: usize) -> Vec<u64> {
+        self.tables().counts(partition)
+    }
+
+    /// The minimum counter of a partition, 0 while a slot is free.
+    fn minimum(&self, partition: usize) -> u64 {
+        self.tables().minimum(partition)
+    }
+
+    /// The labels in slots of a partition: int, str, bytes, or (prefix, digest) for one that was shortened.
+    fn labels<'py>(
+        &self,
+        py: Python<'py>,
+        partition: usize,
+        slots: Vec<usize>,
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let tables = self.tables();
+        let text = tables.kind() == Some(Kind::Text);
+        let string = |bytes: &[u8]| match std::str::from_utf8(bytes) {
+            Ok(valid) if text => PyString::new(py, valid).into_any(),
+            _ => PyBytes::new(py, bytes).into_any(),
+        };
+        slots
+            .into_iter()
+            .map(|slot| match tables.label(partition, slot) {
+                Label::Integer(Integer {
+                    bits,
+                    above_signed: false,
+                }) => Ok((bits as i64).into_pyobject(py)?.into_any()),
+                Label::Integer(Integer { bits, .. }) => Ok(bits.into_pyobject(py)?.into_any()),
+                Label::Bytes(label) if label.shortened => {
+                    let (prefix, digest) = label.bytes.split_at(label.bytes.len() - 32);
+                    Ok((string(prefix), PyBytes::new(py, digest))
+                        .into_pyobject(py)?
+                        .into_any())
+                }
+                Label::Bytes(label) => Ok(string(label.bytes)),
+            })
+            .collect()
+    }
+
+    /// Bytes of memory that the counters take.
+    fn heap_bytes(&self) -> usize {
+        self.tables().heap_bytes()
+    }
+
+    fn to_bytes<'py>(&self, py: Python<'py>, record: Cow<'_, [u8]>) -> Bound<'py, PyBytes> {
+        let bytes = py.detach(|| wire::encode(&self.tables(), &record));
+        PyBytes::new(py, &bytes)
+    }
+
+    /// The summary and the record that were saved.
+    #[staticmethod]
+    fn from_bytes<'py>(
+        py: Python<'py>,
+        bytes: Cow<'_, [u8]>,
+    ) -> PyResult<(Self, Bound<'py, PyBytes>)> {
+        let (summary, record) = py.detach(|| wire::decode(&bytes)).map_err(|corrupt| {
+            CorruptSummary::new_err(format!(
+                "{corrupt}. Save the summary again, or read the stream again."
+            ))
+        })?;
+        Ok((Self(Mutex::new(summary)), PyBytes::new(py, &record)))
+    }
+}

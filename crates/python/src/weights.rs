@@ -1,0 +1,81 @@
+//! Weights: how often each item of a batch counts.
+
+use dptop_summaries::{Integer, Kind};
+use pyo3::prelude::*;
+
+use crate::batch::{LabelBatch, Labels, Visit, with_array};
+use crate::errors::InvalidParameter;
+
+/// Weights of one batch, or of several in a row: whole numbers, none of them null or negative.
+#[pyclass(frozen, module = "dptop._native")]
+pub struct BatchWeights {
+    pub values: Vec<u64>,
+    total: u128,
+}
+
+#[pymethods]
+impl BatchWeights {
+    /// Read labels as weights.
+    #[new]
+    fn new(batches: Vec<PyRef<'_, LabelBatch>>) -> PyResult<Self> {
+        let mut values = Vec::with_capacity(batches.iter().map(|batch| batch.len()).sum());
+        for batch in &batches {
+            read(batch, &mut values)?;
+        }
+        let total = values.iter().map(|&weight| u128::from(weight)).sum();
+        Ok(Self { values, total })
+    }
+
+    fn __len__(&self) -> usize {
+        self.values.len()
+    }
+
+    /// The sum of the weights.
+    fn total(&self) -> u128 {
+        self.total
+    }
+}
+
+fn read(batch: &LabelBatch, values: &mut Vec<u64>) -> PyResult<()> {
+    if batch.len() == 0 {
+        return Ok(());
+    }
+    let integers = match &batch.labels {
+        Labels::Wide(integers) => integers,
+        Labels::Array(array) if batch.kind == Kind::Integer => &with_array(array, ReadIntegers),
+        Labels::Array(_) => return Err(refused("no numbers")),
+    };
+    for integer in integers {
+        values.push(match integer {
+            None => return Err(refused("a null")),
+            Some(weight) if (weight.bits as i64) >= 0 => weight.bits,
+            Some(weight) if weight.above_signed => return Err(refused("one above that")),
+            Some(_) => return Err(refused("a negative one")),
+        });
+    }
+    Ok(())
+}
+
+fn refused(what: &str) -> PyErr {
+    InvalidParameter::new_err(format!(
+        "weights must be whole numbers from 0 to 2**63 - 1; got {what}. Cast, fill or filter them."
+    ))
+}
+
+struct ReadIntegers;
+
+impl Visit for ReadIntegers {
+    type Output = Vec<Option<Integer>>;
+
+    fn integers(
+        self,
+        length: usize,
+        item: impl Fn(usize) -> Option<Integer> + Sync,
+    ) -> Self::Output {
+        (0..length).map(item).collect()
+    }
+
+    fn strings<'a>(self, _: usize, _: impl Fn(usize) -> Option<&'a [u8]> + Sync) -> Self::Output {
+        Vec::new()
+    }
+}

@@ -1,0 +1,52 @@
+"""The most frequent items of a data stream, in bounded memory, under differential privacy.
+
+Count with a summary, publish with `release`, read the `Release`:
+
+>>> import dptop
+>>> pages = dptop.SpaceSaving(capacity=65_536)
+>>> pages.extend(["/home", "/cart", "/home"] * 1000)
+>>> result = dptop.release(pages, epsilon=1.0, delta=1e-9, top=20)
+>>> [row.item for row in result]
+['/home', '/cart']
+"""
+
+from importlib.metadata import version as _version
+
+from dptop.errors import (
+    BudgetExhausted,
+    CorruptSummary,
+    DptopError,
+    IncompatibleSummaries,
+    InvalidParameter,
+    MissingExtra,
+    SourceError,
+    UnsupportedLabel,
+)
+from dptop.label import ShortenedLabel
+from dptop.mechanism import StableThreshold
+from dptop.privacy import Budget
+from dptop.release import release
+from dptop.report import Release, Row
+from dptop.summary import SpaceSaving, load
+
+__version__ = _version("dptop")
+
+__all__ = [
+    "Budget",
+    "BudgetExhausted",
+    "CorruptSummary",
+    "DptopError",
+    "IncompatibleSummaries",
+    "InvalidParameter",
+    "MissingExtra",
+    "Release",
+    "Row",
+    "ShortenedLabel",
+    "SourceError",
+    "SpaceSaving",
+    "StableThreshold",
+    "UnsupportedLabel",
+    "__version__",
+    "load",
+    "release",
+]

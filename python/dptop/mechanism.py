@@ -1,0 +1,235 @@
+"""The privacy mechanisms: noise scale, threshold, THE comparison, and the chance that the comparison was built for.
+
+One class per mechanism owns all four, so that they cannot drift apart. `tests/test_exact_divergence.py` sums the exact
+probabilities over what `keeps` keeps and compares the result with `delta`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from dptop.errors import InvalidParameter
+from dptop.noise import (
+    SLACK,
+    difference_tail,
+    log_difference_at_least,
+    log_difference_ratio,
+    quantile,
+    simultaneous_difference_quantile,
+    simultaneous_quantile,
+    smallest,
+)
+from dptop.privacy import PRECISE, PrivacyLoss
+from dptop.tie import Tie
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
+__all__ = ["StableThreshold", "Tie"]
+
+HALF: Final = Decimal("0.5")
+
+
+@dataclass(frozen=True, slots=True)
+class StableThreshold:
+    """Publishing m + Z_0 and every label with C[x] + Z_x above it by more than `offset` is (epsilon, delta)-private.
+
+    C[x] are the counters of a SpaceSaving summary with this tie rule, m is its smallest counter (0 while a slot is
+    free), and Z_0 and all Z_x are independent discrete Laplace draws with the whole epsilon: nothing is split between
+    the minimum and the counters, and the length of the stream is not needed. Theorem 1 of docs/privacy.md section 4.
+
+    Attributes:
+        epsilon: the epsilon that is kept, a multiple of 2^-32.
+        delta: the delta that is kept.
+        tie: the tie rule that the summary must have used.
+        offset: 1 + G, in items, where G is the smallest integer >= 0 whose failure probability is at most delta.
+
+    >>> mechanism = StableThreshold.calibrate(epsilon=1.0, delta=1e-6)
+    >>> mechanism.offset
+    16
+    >>> mechanism.keeps(noisy_count=117, noisy_minimum=100), mechanism.keeps(noisy_count=116, noisy_minimum=100)
+    (True, False)
+    """
+
+    epsilon: Fraction
+    delta: Decimal
+    tie: Tie
+    offset: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        gap = smallest(lambda g: _failure(self.epsilon, g, self.tie) <= self.delta)
+        object.__setattr__(self, "offset", 1 + gap)
+
+    @classmethod
+    def calibrate(cls, *, epsilon: float, delta: float, tie: str | Tie = Tie.LEAST_RECENT) -> StableThreshold:
+        """Return the mechanism with the smallest threshold that keeps (epsilon, delta).
+
+        Args:
+            epsilon: 2^-20 <= epsilon <= 64; rounded down to a multiple of 2^-32.
+            delta: 0 < delta < 1.
+            tie: "least-recent" or "most-recent": the rule of the summary that is released.
+
+        Raises:
+            InvalidParameter: a value out of range, or no such rule.
+
+        >>> StableThreshold.calibrate(epsilon=0.1, delta=1e-6, tie="most-recent").offset
+        161
+        """
+        return cls.of(PrivacyLoss.of(epsilon, delta), tie)
+
+    @classmethod
+    def of(cls, loss: PrivacyLoss, tie: str | Tie = Tie.LEAST_RECENT) -> StableThreshold:
+        """Return the mechanism for a loss that is exact already, such as one part of a split."""
+        return cls(loss.epsilon, loss.delta, Tie.of(tie))
+
+    @property
+    def scale(self) -> float:
+        """Return 1 / epsilon, the scale of the noise, for humans; the noise itself never meets a float."""
+        return float(1 / self.epsilon)
+
+    @property
+    def failure_probability(self) -> Decimal:
+        """Return the chance that pays for the labels only one neighbour tracks: at most delta, rounded up.
+
+        P(G) under least recent, P(G) + P(G+1) under most recent, P(g) = P[Z_x - Z_0 > g]. Under least recent no delta
+        below P(G) holds for a summary of capacity 2 or more.
+        """
+        return _failure(self.epsilon, self.offset - 1, self.tie)
+
+    def keeps(self, noisy_count: int, noisy_minimum: int) -> bool:
+        """Return whether a label is published: THE comparison, strict, in integers."""
+        return noisy_count - noisy_minimum > self.offset
+
+    def interval(
+        self,
+        noisy_count: int,
+        noisy_minimum: int,
+        beta: float,
+        *,
+        simultaneous_over: int | None = None,
+        tables: int = 1,
+    ) -> tuple[int, int]:
+        """Return (low, high) around the true count of a published label: see `intervals`.
+
+        >>> StableThreshold.calibrate(epsilon=1.0, delta=1e-6).interval(217, 100, beta=0.05)
+        (113, 220)
+        """
+        return self.intervals([noisy_count], noisy_minimum, beta, simultaneous_over=simultaneous_over, tables=tables)[0]
+
+    def intervals(
+        self,
+        noisy_counts: Sequence[int],
+        noisy_minimum: int,
+        beta: float,
+        *,
+        simultaneous_over: int | None = None,
+        tables: int = 1,
+    ) -> list[tuple[int, int]]:
+        """Return (low, high) for each published label: low <= true count <= high with probability 1 - beta.
+
+        By default the probability is that of each label by itself, given that it was published: among the labels that
+        appear, not among those that might have. With `simultaneous_over` it is the probability that all intervals hold
+        at once. Both are never shorter than docs/privacy.md section 5 says, and cost no privacy.
+
+        Args:
+            noisy_counts: what was published, each kept by `keeps`.
+            noisy_minimum: the noisy minimum of the table the labels are from.
+            beta: 0 < beta < 1; at most half of it goes to either end.
+            simultaneous_over: the capacity of the table, for intervals that hold together. The capacity is public,
+                the number of labels tracked is not.
+            tables: how many tables are released together, if the intervals are to hold together over all of them.
+
+        Raises:
+            InvalidParameter: beta out of range, or a count of labels or tables below one.
+        """
+        if not 0 < beta < 1:
+            raise InvalidParameter(f"beta must satisfy 0 < beta < 1; got {beta!r}. 0.05 gives 95 % intervals.")
+        if simultaneous_over is None:
+            ends = _per_label(self.epsilon, self.offset, beta)
+        elif simultaneous_over >= 1 and tables >= 1:
+            ends = _together(self.epsilon, simultaneous_over, tables, beta)
+        else:
+            raise InvalidParameter(
+                f"simultaneous_over and tables must be at least 1; got {simultaneous_over!r} and {tables!r}."
+                " Pass the capacity of one table and the number of tables."
+            )
+        unsettled = sorted({v - noisy_minimum for v in noisy_counts if v - noisy_minimum < ends.settled})
+        early = _early_lows(float(self.epsilon), self.offset, beta, unsettled)
+        shift = noisy_minimum + ends.below
+        found = [(early.get(v - noisy_minimum, v - shift), v + ends.above) for v in noisy_counts]
+        # a count is never negative, and where noise threw the ends across each other the wider reading is kept
+        return [(min(max(low, 0), max(high, 0)), max(high, 0)) for low, high in found]
+
+
+def _failure(epsilon: Fraction, gap: int, tie: Tie) -> Decimal:
+    """Return the chance that a label tracked by one neighbour only is published, at offset 1 + gap.
+
+    Theorem B: one such label may exceed its own minimum, by one; a second, under most recent, may only equal it.
+    """
+    chance = difference_tail(epsilon, gap)
+    for i in range(1, tie.isolated_per_side):
+        chance = PRECISE.add(chance, difference_tail(epsilon, gap + i))
+    return chance
+
+
+class _Ends(NamedTuple):
+    """high = count + above; low = gap - below for gap = count - minimum >= settled, and below that `_early_lows`."""
+
+    above: int
+    below: int
+    settled: int
+
+
+@lru_cache(maxsize=256)
+def _per_label(epsilon: Fraction, offset: int, beta: float) -> _Ends:
+    above = quantile(epsilon, PRECISE.multiply(HALF, Decimal(beta)))
+    eps, doubt = float(epsilon), _log_doubt(beta)
+    below = smallest(lambda q: log_difference_at_least(eps, q + 1) <= doubt)
+
+    def settled(i: int) -> bool:  # at this gap, and so at all larger ones, low = gap - below - 1 is implausible too
+        gap = offset + 1 + i
+        return not _plausible(eps, offset, doubt, gap, gap - below - 1)
+
+    return _Ends(above, below, offset + 1 + smallest(settled))
+
+
+@lru_cache(maxsize=256)
+def _together(epsilon: Fraction, counters: int, tables: int, beta: float) -> _Ends:
+    p = PRECISE.multiply(HALF, Decimal(beta))
+    above = simultaneous_quantile(epsilon, counters * tables, p)
+    below = simultaneous_difference_quantile(epsilon, counters, PRECISE.divide(p, Decimal(tables)))
+    return _Ends(above, below, 0)
+
+
+def _early_lows(epsilon: float, offset: int, beta: float, gaps: list[int]) -> dict[int, int]:
+    """Return, for each of the increasing `gaps`, the smallest D >= 0 with P[W >= gap - D] > (beta/2) P[W > offset - D].
+
+    D says how far the counter is above the minimum; smaller D are refused, at a risk of beta/2 given publication. Once
+    above 0, D grows by at least as much as the gap, so that each search starts where the last one ended.
+    """
+    lows: dict[int, int] = {}
+    doubt, last, low = _log_doubt(beta), 0, 0
+    for gap in gaps:
+        start = low + gap - last if low > 0 else 0
+        low = _smallest_plausible(epsilon, offset, doubt, gap, start)
+        last = gap
+        lows[gap] = low
+    return lows
+
+
+def _smallest_plausible(epsilon: float, offset: int, doubt: float, gap: int, start: int) -> int:
+    return start + smallest(lambda i: _plausible(epsilon, offset, doubt, gap, start + i))
+
+
+def _plausible(epsilon: float, offset: int, doubt: float, gap: int, excess: int) -> bool:
+    return log_difference_ratio(epsilon, gap - excess, offset + 1 - excess) > doubt
+
+
+def _log_doubt(beta: float) -> float:
+    """Return ln(beta/2), lowered by far more than floats err: what it decides can only widen an interval."""
+    return math.log(beta / 2) - SLACK

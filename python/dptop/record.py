@@ -1,0 +1,77 @@
+"""The record that travels with a saved summary: its budget, what was spent, and whether its stream was read whole.
+
+It is the `record` section of the saved form (crates/summaries/src/wire.rs), little-endian:
+
+    u8 flags (1: a budget follows, 2: the stream was cut short by an error), [f64 epsilon, f64 delta],
+    u32 number of entries, then for each: 16 bytes identity, u64 epsilon in units of 2^-32, u16 length, delta as text
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+
+from dptop.errors import CorruptSummary, InvalidParameter
+from dptop.privacy import ENTRY_IDENTITY_BYTES, EPSILON_STEP, Budget, PrivacyLoss
+
+__all__ = ["Record"]
+
+HAS_BUDGET = 1
+INCOMPLETE = 2
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a saved summary says of its privacy."""
+
+    budget: Budget | None = None
+    incomplete: bool = False
+    entries: dict[bytes, PrivacyLoss] = field(default_factory=dict)
+
+    def to_bytes(self) -> bytes:
+        """Return the record as bytes."""
+        out = bytearray([(HAS_BUDGET if self.budget else 0) | (INCOMPLETE if self.incomplete else 0)])
+        if self.budget:
+            out += struct.pack("<dd", self.budget.epsilon, self.budget.delta)
+        out += struct.pack("<I", len(self.entries))
+        for identity, loss in self.entries.items():
+            delta = str(loss.delta).encode()
+            out += identity + struct.pack("<QH", int(loss.epsilon / EPSILON_STEP), len(delta)) + delta
+        return bytes(out)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Record:
+        """Read the record back.
+
+        Raises:
+            CorruptSummary: the bytes are not a whole record.
+        """
+        try:
+            return cls._read(data)
+        except (struct.error, IndexError, UnicodeDecodeError, InvalidOperation, InvalidParameter):
+            raise CorruptSummary("the record of what was spent contradicts itself. Save the summary again.") from None
+
+    @classmethod
+    def _read(cls, data: bytes) -> Record:
+        flags, at = data[0], 1
+        budget = None
+        if flags & HAS_BUDGET:
+            budget = Budget(*struct.unpack_from("<dd", data, at))
+            at += 16
+        (count,) = struct.unpack_from("<I", data, at)
+        at += 4
+        entries = {}
+        for _ in range(count):
+            identity = data[at : at + ENTRY_IDENTITY_BYTES]
+            at += ENTRY_IDENTITY_BYTES
+            epsilon, length = struct.unpack_from("<QH", data, at)
+            at += 10
+            delta = Decimal(data[at : at + length].decode("ascii"))
+            at += length
+            if not (delta.is_finite() and 0 <= delta < 1 and epsilon > 0):
+                raise InvalidOperation
+            entries[identity] = PrivacyLoss(epsilon * EPSILON_STEP, delta)
+        if at != len(data) or flags & ~(HAS_BUDGET | INCOMPLETE) or len(entries) != count:
+            raise InvalidOperation
+        return cls(budget, bool(flags & INCOMPLETE), entries)

@@ -1,0 +1,221 @@
+"""The one door from private to public: `release` checks, charges the ledger, draws noise once, and keeps what may pass.
+
+Nothing private leaves by another way: the rows are built from noisy counts, in an order that depends on them and the
+labels alone, and the result holds no reference to the summary.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+from dptop import noise
+from dptop.errors import InvalidParameter, SourceError
+from dptop.label import label_order
+from dptop.mechanism import StableThreshold
+from dptop.parameters import one_of, real_number, whole_number
+from dptop.privacy import PrivacyLoss, floor_epsilon, per_item_loss
+from dptop.report import Release, Row
+from dptop.summary import MAX_LENGTH, SpaceSaving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Request", "release"]
+
+MECHANISMS: Final = ("stable-threshold",)
+LENGTH_SHARE: Final = Fraction(1, 50)
+"""The part of epsilon that estimates the length where a share is asked for and no length declared."""
+MAX_TOP: Final = 2**31
+MAX_CONTRIBUTIONS: Final = 2**31
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a release is asked to be, checked before anything is read or spent. Arguments as in `release`."""
+
+    epsilon: float
+    delta: float
+    top: int | None = None
+    share: float | None = None
+    length: int | None = None
+    max_contributions: int = 1
+    mechanism: str | None = None
+    confidence: float = 0.95
+    total: PrivacyLoss = field(init=False, repr=False)
+    per_item: PrivacyLoss = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        total = PrivacyLoss.of(self.epsilon, self.delta)
+        if self.top is not None:
+            whole_number("top", self.top, 1, MAX_TOP, "Leave it out for every label that passes.")
+        if self.share is not None and not 0 < real_number("share", self.share, "0 < share <= 1") <= 1:
+            raise InvalidParameter(f"share must satisfy 0 < share <= 1; got {self.share!r}. 0.01 asks for 1 %.")
+        if self.length is not None:
+            whole_number("length", self.length, 1, MAX_LENGTH, "Declare a bound that you know without the data.")
+        contributions = whole_number(
+            "max_contributions", self.max_contributions, 1, MAX_CONTRIBUTIONS, "Bound it at the source."
+        )
+        if self.mechanism is not None:
+            one_of("mechanism", self.mechanism, MECHANISMS)
+        if not 0 < real_number("confidence", self.confidence, "0 < confidence < 1") < 1:
+            raise InvalidParameter(f"confidence must satisfy 0 < confidence < 1; got {self.confidence!r}. Try 0.95.")
+        object.__setattr__(self, "total", total)
+        object.__setattr__(self, "per_item", per_item_loss(total, contributions))
+        if self.estimates_length and not self.length_epsilon:
+            raise InvalidParameter(
+                "2 % of epsilon / max_contributions must be at least 2**-32 to estimate the length; got"
+                f" {float(self.per_item.epsilon)!r}. Declare length=, or use a larger epsilon."
+            )
+
+    @property
+    def estimates_length(self) -> bool:
+        """Whether a part of epsilon goes to the length of the stream."""
+        return self.share is not None and self.length is None
+
+    @property
+    def length_epsilon(self) -> Fraction:
+        """The epsilon of the noisy length, 0 if there is none."""
+        return floor_epsilon(self.per_item.epsilon * LENGTH_SHARE) if self.estimates_length else Fraction(0)
+
+    @property
+    def label_loss(self) -> PrivacyLoss:
+        """What is left for labels, counts and minimum: all of delta, and of epsilon what the length leaves."""
+        return PrivacyLoss(self.per_item.epsilon - self.length_epsilon, self.per_item.delta)
+
+
+def release(
+    summary: SpaceSaving,
+    *,
+    epsilon: float,
+    delta: float,
+    top: int | None = None,
+    share: float | None = None,
+    length: int | None = None,
+    max_contributions: int = 1,
+    mechanism: str | None = None,
+    confidence: float = 0.95,
+    seed: int | None = None,
+) -> Release:
+    """Release the most frequent labels of a stream: everything in the result is (epsilon, delta)-private, together.
+
+    Two streams are neighbours if one is the other with one item added or removed anywhere. With `max_contributions` c
+    the promise holds for all items of one person, of total weight at most c, provided that the source bounds them.
+
+    Args:
+        summary: what was counted. One release, unless it declared a budget.
+        epsilon: the total, 2^-20 to 64; rounded down to a multiple of 2^-32.
+        delta: the total, 0 < delta < 1; well below one over the number of people.
+        top: the number of largest noisy counts to keep; by default every label that passes the threshold.
+        share: keep labels with at least this share of the stream, 0 < share <= 1 (the paper's 1/k). The length of the
+            stream is then estimated with 2 % of epsilon, unless `length` declares a bound.
+        length: a public upper bound on the length, known without looking at the data.
+        max_contributions: the largest total weight of one protected person's items, 1 to 2^31.
+        mechanism: "stable-threshold", which is also the default.
+        confidence: of each row's interval, 0 < confidence < 1.
+        seed: for tests only: repeatable noise, and a result that is not private.
+
+    Raises:
+        InvalidParameter: a value out of range, or a stream longer than `length`; nothing is spent.
+        BudgetExhausted: the stream has been released already, or its budget does not cover this.
+        SourceError: an error cut the stream short.
+
+    Source: docs/privacy.md sections 4 to 7; the mechanism is `dptop.mechanism.StableThreshold`.
+
+    >>> import dptop
+    >>> pages = dptop.SpaceSaving(capacity=1000)
+    >>> pages.extend(["/home", "/cart", "/home"] * 500)
+    >>> [row.item for row in dptop.release(pages, epsilon=1.0, delta=1e-9)]
+    ['/home', '/cart']
+    """
+    request = Request(epsilon, delta, top, share, length, max_contributions, mechanism, confidence)
+    return fulfil(summary, request, seed)
+
+
+def fulfil(summary: SpaceSaving, request: Request, seed: int | None = None) -> Release:
+    """Release what a checked request asks for; see `release`."""
+    if not isinstance(summary, SpaceSaving):
+        raise InvalidParameter(
+            f"summary must be a summary of dptop; got {type(summary).__name__}. Count the stream with SpaceSaving."
+        )
+    if seed is not None:
+        seed = whole_number("seed", seed, 0, MAX_LENGTH, "Leave it out: a seed is for tests only.")
+    if summary._incomplete:
+        raise SourceError(
+            "a summary is released only if its stream was read to the end; an error cut this one short."
+            " Count the stream again with a new summary."
+        )
+    stream_length = summary._tables.length()
+    if request.length is not None and stream_length > request.length:
+        raise InvalidParameter(
+            f"length must bound the length of the stream; {request.length} does not. Declare a larger bound."
+        )
+    stable = StableThreshold.of(request.label_loss, summary.tie)
+    summary._ledger.charge(request.total, summary.budget)
+
+    least_count, noisy_length = _least_count(request, stream_length, seed)
+    minima: list[int] = []
+    rows: list[Row] = []
+    draws = _draws(summary, stable, seed)
+    for partition in range(summary.partitions):
+        counts = summary._tables.counts(partition)
+        noisy_minimum = summary._tables.minimum(partition) + next(draws)
+        noisy = [count + next(draws) for count in counts]
+        kept = [slot for slot, v in enumerate(noisy) if stable.keeps(v, noisy_minimum) and v >= least_count]
+        published = [noisy[slot] for slot in kept]
+        intervals = stable.intervals(published, noisy_minimum, 1 - request.confidence)
+        labels = summary._labels(partition, kept)
+        rows += [Row(label, v, *ends) for label, v, ends in zip(labels, published, intervals, strict=True)]
+        minima.append(noisy_minimum)
+    rows.sort(key=lambda row: (-row.count, label_order(row.item)))
+    return Release(
+        rows=tuple(rows[: request.top]),
+        epsilon=float(request.total.epsilon),
+        delta=float(request.total.delta),
+        mechanism="stable-threshold",
+        private=seed is None,
+        noisy_minimum=tuple(minima),
+        noisy_length=noisy_length,
+        parameters={
+            "summary": "SpaceSaving",
+            "capacity": summary.capacity,
+            "tie": summary.tie.value,
+            "partitions": summary.partitions,
+            "scale": stable.scale,
+            "offset": stable.offset,
+            "top": request.top,
+            "share": request.share,
+            "length": request.length,
+            "length_epsilon": float(request.length_epsilon),
+            "max_contributions": request.max_contributions,
+            "item_epsilon": float(request.per_item.epsilon),
+            "item_delta": float(request.per_item.delta),
+            "confidence": request.confidence,
+        },
+    )
+
+
+def _draws(summary: SpaceSaving, stable: StableThreshold, seed: int | None) -> Iterator[int]:
+    """Draw the noise of a release at once: for each partition its Z_0, then one Z_x per tracked label."""
+    tracked = sum(summary._tables.tracked(partition) for partition in range(summary.partitions))
+    return iter(noise.draw(stable.epsilon, summary.partitions + tracked, seed))
+
+
+def _least_count(request: Request, length: int, seed: int | None) -> tuple[int, int | None]:
+    """Return the smallest noisy count with the share asked for, and the noisy length if one was drawn.
+
+    v >= share * n in integers: the share is the decimal number that it is written as.
+    """
+    if request.share is None:
+        return -MAX_LENGTH, None
+    noisy_length = None
+    if request.length is not None:
+        length = request.length
+    else:
+        # a seed of its own: seeded noise must not repeat that of the counts
+        own_seed = None if seed is None else seed + MAX_LENGTH + 1
+        length = noisy_length = length + noise.draw(request.length_epsilon, 1, own_seed)[0]
+    share = Fraction(Decimal(repr(float(request.share))))
+    return -(-share.numerator * length // share.denominator), noisy_length

@@ -1,0 +1,250 @@
+"""A release as a reader meets it: rows, tables and files in many formats, and the guarantee in words.
+
+Everything here is public: it comes from noisy numbers, published labels and declared parameters.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import importlib
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
+
+from dptop import _native
+from dptop.errors import MissingExtra, SourceError
+from dptop.label import Label, ShortenedLabel
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from types import ModuleType
+
+__all__ = ["Release", "Row"]
+
+UNIT: Final = "one item of the stream, added or removed anywhere"
+
+
+class Row(NamedTuple):
+    """A released label.
+
+    Attributes:
+        item: the label.
+        count: its noisy count: counter plus noise. It may be negative only in theory.
+        low: the lower end of its interval.
+        high: the upper end.
+    """
+
+    item: Label
+    count: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Release:
+    """The public result of `dptop.release`: rows by count downwards, then item.
+
+    Iterate over it for `Row`s. It holds no raw state and can be pickled, copied, printed and published.
+
+    Attributes:
+        rows: the released labels.
+        epsilon: the total epsilon that is kept.
+        delta: the total delta.
+        mechanism: the name of the mechanism.
+        private: False if a seed for tests was used; such a result protects nobody.
+        noisy_minimum: the noisy minimum counter of each partition.
+        noisy_length: the noisy length of the stream, if a share asked for it.
+        parameters: what was declared and what follows from it.
+    """
+
+    rows: tuple[Row, ...]
+    epsilon: float
+    delta: float
+    mechanism: str
+    private: bool
+    noisy_minimum: tuple[int, ...]
+    noisy_length: int | None
+    parameters: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def unit(self) -> str:
+        """What is protected."""
+        contributions = self.parameters["max_contributions"]
+        if contributions == 1:
+            return UNIT
+        return f"all items of one person, of total weight at most {contributions}, added or removed anywhere"
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, position: int) -> Row:
+        return self.rows[position]
+
+    def explain(self) -> str:
+        """Return the guarantee in words: unit, epsilon and delta, noise, rule, intervals, limits. Public facts only."""
+        return "\n".join(f"{name}: {text}" for name, text in self._facts())
+
+    def _facts(self) -> Iterator[tuple[str, str]]:
+        p = self.parameters
+        if not self.private:
+            yield "NOT PRIVATE", "a seed for tests determined the noise; this result protects nobody."
+        yield "Protected", f"{self.unit}."
+        yield (
+            "Guarantee",
+            f"({self.epsilon:.12g}, {self.delta:.12g})-differential privacy for everything in this release together;"
+            " replacing an item costs twice epsilon.",
+        )
+        if p["max_contributions"] > 1:
+            yield (
+                "Enforced by",
+                f"the caller: the source must bound each person to {p['max_contributions']};"
+                f" dptop did not check it and protects each item with ({p['item_epsilon']:.6g}, {p['item_delta']:.3g}).",
+            )
+        partitions = f", {p['partitions']} partitions" if p["partitions"] > 1 else ""
+        yield "Counted by", f"{p['summary']}, capacity {p['capacity']}, evicting the {p['tie']} minimum{partitions}."
+        yield (
+            "Noise",
+            f"discrete Laplace of scale {p['scale']:.6g} on every counter and on the minimum counter,"
+            " exact and from the system's entropy." if self.private else f"scale {p['scale']:.6g}, from a seed.",
+        )
+        of_partition = " of its partition" if p["partitions"] > 1 else ""
+        yield (
+            "Threshold",
+            f"a label is released only if its noisy count exceeds the noisy minimum{of_partition}"
+            f" by more than {p['offset']} ({', '.join(map(str, self.noisy_minimum[:8]))}"
+            f"{', ...' if len(self.noisy_minimum) > 8 else ''}).",
+        )
+        if p["share"] is not None:
+            length = (
+                f"the declared length {p['length']}"
+                if p["length"] is not None
+                else f"the noisy length {self.noisy_length} (epsilon {p['length_epsilon']:.6g} of the total)"
+            )
+            yield "Share", f"and only if its noisy count is at least {p['share']:.12g} of {length}."
+        if p["length"] is not None:
+            yield "Length", f"the guarantee covers streams of at most {p['length']} items, as the caller declared."
+        if p["top"] is not None:
+            yield "Top", f"of those, the {p['top']} with the largest noisy counts."
+        yield (
+            "Intervals",
+            f"low to high holds a released label's true count with probability {p['confidence']:.12g}, each by itself."
+            " A count is high by up to the minimum counter, besides the noise.",
+        )
+        yield "Not covered", "timing, memory use and the machine that holds the summary."
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return one dict per row: item, count, low, high."""
+        return [row._asdict() for row in self.rows]
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Hand over the rows as an Arrow stream with columns item, count, low and high, to any library that asks."""
+        items: list[Any] = [_plain(row.item) for row in self.rows]
+        _, counts, lows, highs = zip(*self.rows, strict=True) if self.rows else ((), (), (), ())
+        return _native.table_stream(items, list(counts), list(lows), list(highs))
+
+    def to_arrow(self) -> Any:
+        """Return a pyarrow table. Needs the extra `parquet`."""
+        return _optional("pyarrow", "parquet").table(self)
+
+    def to_polars(self) -> Any:
+        """Return a Polars frame. Needs Polars."""
+        return _optional("polars").DataFrame(self)
+
+    def to_pandas(self) -> Any:
+        """Return a pandas frame. Needs pandas."""
+        rows = [row._replace(item=_plain(row.item)) for row in self.rows]
+        return _optional("pandas").DataFrame(rows, columns=list(Row._fields))
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write item,count,low,high as CSV; bytes labels are written as they are, text as UTF-8."""
+        with _writing(path) as file:
+            self.write_csv(file)
+
+    def write_csv(self, file: BinaryIO) -> None:
+        """Write CSV to a binary file."""
+        file.write(b"item,count,low,high\n")
+        for item, count, low, high in self.rows:
+            file.write(_csv_cell(item) + f",{count},{low},{high}\n".encode())
+
+    def to_json(self, path: str | os.PathLike[str]) -> None:
+        """Write the rows as one JSON array of objects, see `json_lines` for their members."""
+        with _writing(path) as file:
+            lines = (line.encode() for line in self.json_lines())
+            file.write(b"[" + b",\n ".join(lines) + b"]\n")
+
+    def to_jsonl(self, path: str | os.PathLike[str]) -> None:
+        """Write the rows as JSON lines."""
+        with _writing(path) as file:
+            self.write_jsonl(file)
+
+    def write_jsonl(self, file: BinaryIO) -> None:
+        """Write JSON lines to a binary file."""
+        for line in self.json_lines():
+            file.write(line.encode() + b"\n")
+
+    def json_lines(self) -> Iterator[str]:
+        """Yield each row as a JSON object: item, count, low, high.
+
+        Bytes labels are written as text where they are UTF-8; others, which no JSON text can hold, as `item_base64`.
+        A label above the length limit has `prefix` or `prefix_base64` and `sha256` in place of `item`.
+        """
+        for row in self.rows:
+            yield json.dumps({**_json_item(row.item), "count": row.count, "low": row.low, "high": row.high}, ensure_ascii=False)
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Write a Parquet file. Needs the extra `parquet`."""
+        table = self.to_arrow()
+        parquet = _optional("pyarrow.parquet", "parquet")
+        with _writing(path) as file:
+            parquet.write_table(table, file)
+
+
+def _plain(item: Label) -> int | str | bytes:
+    return item.plain() if isinstance(item, ShortenedLabel) else item
+
+
+def _csv_cell(item: Label) -> bytes:
+    """Return a label as a CSV cell, quoted where it must be to read back (RFC 4180)."""
+    plain = _plain(item)
+    raw = plain if isinstance(plain, bytes) else str(plain).encode()
+    if raw and not any(mark in raw for mark in (b'"', b",", b"\n", b"\r")):
+        return raw
+    return b'"' + raw.replace(b'"', b'""') + b'"'
+
+
+def _json_item(item: Label) -> dict[str, int | str]:
+    if isinstance(item, ShortenedLabel):
+        return {**_json_text("prefix", item.prefix), "sha256": item.sha256.hex()}
+    return {"item": item} if isinstance(item, int) else _json_text("item", item)
+
+
+def _json_text(name: str, value: str | bytes) -> dict[str, int | str]:
+    if isinstance(value, str):
+        return {name: value}
+    try:
+        return {name: value.decode()}
+    except UnicodeDecodeError:
+        return {f"{name}_base64": base64.b64encode(value).decode()}
+
+
+def _optional(module: str, extra: str | None = None) -> ModuleType:
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        package = f"'dptop[{extra}]'" if extra else module
+        raise MissingExtra(f"this needs {module}, which is not installed. Run: pip install {package}") from None
+
+
+@contextlib.contextmanager
+def _writing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    try:
+        with Path(path).open("wb") as file:
+            yield file
+    except OSError as error:
+        raise SourceError(f"{os.fspath(path)}: cannot be written ({error.strerror}). Choose another path.") from None

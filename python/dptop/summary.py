@@ -1,0 +1,260 @@
+"""Summaries: bounded memory, raw and private. They carry what their proofs need: capacity, tie rule, partitions, ledger.
+
+Only `dptop.release` turns a summary into something public.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from dptop import _native
+from dptop.errors import CorruptSummary, DptopError, InvalidParameter, SourceError
+from dptop.label import Label, ShortenedLabel, label_order
+from dptop.parameters import whole_number
+from dptop.privacy import Budget, Ledger
+from dptop.record import Record
+from dptop.source import label_batches, weight_batches
+from dptop.tie import Tie
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["SpaceSaving", "load"]
+
+MAX_CAPACITY: Final = 2**31
+MAX_LENGTH: Final = 2**63 - 1
+MIN_LABEL_BYTES: Final = 64
+MAX_LABEL_BYTES: Final = 2**30
+MAX_THREADS: Final = 1024
+
+
+class SpaceSaving:
+    """The most frequent labels of a stream in at most `capacity` counters.
+
+    With f the true counts, C the counters and m the minimum counter (0 while a counter is free), every tracked label
+    has f <= C <= f + m, every label with f > m is tracked, and m <= n / capacity for a stream of length n (for one
+    partition). Memory grows with the distinct labels seen and stops at the capacity. The result depends on the order
+    of the items but not on how they are batched, nor on `threads`.
+
+    Everything in a summary is private except its parameters and the kind of its labels; `dptop.release` publishes.
+
+    Args:
+        capacity: counters, 1 to 2^31; the paper's k-tilde. An integer label takes about 45 bytes a counter.
+        tie: which label at the minimum is evicted: "least-recent" (default; needs the smaller threshold) or
+            "most-recent" (the paper's rule).
+        partitions: tables that share the capacity, 1 to `capacity`; each label is routed to one by a hash of itself.
+            Each has its own minimum. More than one lets `extend` use threads.
+        max_label_bytes: longer labels are counted apart but kept as a prefix and a SHA-256 digest, 64 to 2^30.
+        budget: what all releases of this stream may spend together; by default there is one release, of any size.
+
+    Raises:
+        InvalidParameter: a value out of range; nothing is allocated.
+
+    Source: Algorithm 2 of the paper; docs/privacy.md section 2.
+
+    >>> import dptop
+    >>> pages = dptop.SpaceSaving(capacity=1000)
+    >>> pages.extend(["/home", "/cart", "/home"])
+    >>> pages
+    SpaceSaving(capacity=1000, tie='least-recent', labels='text')
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        tie: str | Tie = Tie.LEAST_RECENT,
+        partitions: int = 1,
+        max_label_bytes: int = 4096,
+        budget: Budget | None = None,
+    ) -> None:
+        capacity = whole_number("capacity", capacity, 1, MAX_CAPACITY, "Choose how many labels to track.")
+        partitions = whole_number("partitions", partitions, 1, capacity, "Use at most one partition per counter.")
+        max_label_bytes = whole_number(
+            "max_label_bytes", max_label_bytes, MIN_LABEL_BYTES, MAX_LABEL_BYTES, "The default is 4096."
+        )
+        if budget is not None and not isinstance(budget, Budget):
+            raise InvalidParameter(f"budget must be a dptop.Budget; got {type(budget).__name__}. Build one of it.")
+        most_recent = Tie.of(tie) is Tie.MOST_RECENT
+        self._tables = _native.SpaceSaving(capacity, partitions, most_recent, max_label_bytes)
+        self._budget = budget
+        self._incomplete = False
+        self._ledger = Ledger.of(self._tables.identity)
+
+    @property
+    def capacity(self) -> int:
+        """How many labels are tracked at the most. Public."""
+        return self._tables.capacity
+
+    @property
+    def tie(self) -> Tie:
+        """The rule that breaks ties at the minimum. Public."""
+        return Tie.MOST_RECENT if self._tables.most_recent else Tie.LEAST_RECENT
+
+    @property
+    def partitions(self) -> int:
+        """How many tables share the capacity. Public."""
+        return self._tables.partitions
+
+    @property
+    def max_label_bytes(self) -> int:
+        """Labels above this length are kept as prefix and digest. Public."""
+        return self._tables.max_label_bytes
+
+    @property
+    def budget(self) -> Budget | None:
+        """What was declared for all releases together. Public."""
+        return self._budget
+
+    def __repr__(self) -> str:
+        kind = self._tables.kind
+        partitions = f", partitions={self.partitions}" if self.partitions > 1 else ""
+        return f"SpaceSaving(capacity={self.capacity}, tie={self.tie.value!r}{partitions}, labels={kind!r})"
+
+    def update(self, item: int | str | bytes | None, weight: int = 1) -> None:
+        """Count one item, `weight` times in a row. None is a null and skipped; weight 0 changes nothing.
+
+        Raises:
+            UnsupportedLabel: not an int, str or bytes, or not of the kind that this summary holds.
+            InvalidParameter: a weight that is no whole number from 0 to 2^63 - 1, or a sum of weights above that.
+        """
+        try:
+            self._tables.update(item, weight)
+        except DptopError:
+            raise
+        except (TypeError, OverflowError):
+            whole_number("weight", weight, 0, MAX_LENGTH, "Round it, or leave the item out.")
+            raise
+
+    def extend(self, items: Any, weights: Any = None, *, threads: int = 1) -> None:
+        """Count many items in their order: the same as `update` for each.
+
+        A list, a tuple, an array or a column is checked whole, then counted: on an error nothing of it is. An error in
+        the middle of an iterable or a stream leaves the summary incomplete, and it is never released.
+
+        Args:
+            items: see `dptop.source.label_batches`: list, iterable, NumPy, Arrow, pandas, Polars, DuckDB.
+            weights: as many whole numbers as items, from the same kinds of input; 0 leaves the item out.
+            threads: workers, 1 to 1024, that share the partitions; more than there are partitions do nothing.
+
+        Raises:
+            UnsupportedLabel: items that are no labels, or of another kind than this summary holds.
+            InvalidParameter: weights that are no whole numbers or not as many as items, or that sum past 2^63 - 1.
+            SourceError: an Arrow stream broke off.
+        """
+        threads = whole_number("threads", threads, 1, MAX_THREADS, "One per core is best.")
+        batches = label_batches(items)
+        if weights is None:
+            self._count(batches, threads)
+            return
+        collected = list(batches)
+        known = weight_batches(weights)
+        lengths = [len(batch) for batch in collected]
+        if sum(lengths) != len(known):
+            raise InvalidParameter(
+                f"there must be one weight per item; got {len(known)} weights for {sum(lengths)} items."
+                " Give nulls a weight too."
+            )
+        if self._tables.length() + known.total() > MAX_LENGTH:
+            raise InvalidParameter(
+                "the weights of a stream must sum to at most 2**63 - 1; these exceed it. Use smaller weights."
+            )
+        self._count(collected, threads, known)
+
+    def _count(self, batches: Any, threads: int, weights: _native.BatchWeights | None = None) -> None:
+        counted = 0
+        begun = False
+        try:
+            for batch in batches:
+                self._tables.extend(batch, weights, counted, threads)
+                counted += len(batch)
+                begun = True
+        except BaseException:
+            self._incomplete |= begun
+            raise
+
+    def private_counters(self) -> list[tuple[Label, int]]:
+        """Return (item, counter) for every tracked label, by counter downwards, then item. PRIVATE: not a release."""
+        counters = [
+            pair
+            for partition in range(self.partitions)
+            for counts in [self._tables.counts(partition)]
+            for pair in zip(self._labels(partition, range(len(counts))), counts, strict=True)
+        ]
+        return sorted(counters, key=lambda pair: (-pair[1], label_order(pair[0])))
+
+    def _labels(self, partition: int, slots: Sequence[int]) -> list[Label]:
+        labels = self._tables.labels(partition, list(slots))
+        return [ShortenedLabel(*label) if isinstance(label, tuple) else label for label in labels]
+
+    def to_bytes(self) -> bytes:
+        """Return the saved form: PRIVATE data, as the stream was. What was spent goes with it."""
+        return self._tables.to_bytes(Record(self._budget, self._incomplete, dict(self._ledger.entries)).to_bytes())
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> SpaceSaving:
+        """Read a saved summary; going on with it is the same as never having saved it.
+
+        Raises:
+            CorruptSummary: the bytes are cut short, changed, foreign or contradict themselves.
+        """
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            raise InvalidParameter(f"a saved summary is bytes; got {type(data).__name__}. Use dptop.load for a path.")
+        tables, record_bytes = _native.SpaceSaving.from_bytes(bytes(data))
+        record = Record.from_bytes(record_bytes)
+        summary = cls.__new__(cls)
+        summary._tables = tables
+        summary._budget = record.budget
+        summary._incomplete = record.incomplete
+        summary._ledger = Ledger.of(tables.identity)
+        summary._ledger.unite(record.entries)
+        return summary
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the saved form to a file that only its owner can read; the old file or the new one, never a part.
+
+        Raises:
+            SourceError: the file cannot be written.
+        """
+        target = Path(path)
+        try:
+            with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
+                temporary = Path(file.name)
+                try:
+                    file.write(self.to_bytes())
+                    file.flush()
+                    os.fsync(file.fileno())
+                    temporary.replace(target)
+                except BaseException:
+                    temporary.unlink(missing_ok=True)
+                    raise
+        except OSError as error:
+            raise SourceError(f"{target}: cannot be written ({error.strerror}). Choose another path.") from None
+
+    def __copy__(self) -> SpaceSaving:
+        return self.from_bytes(self.to_bytes())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SpaceSaving:
+        return self.__copy__()
+
+    def __reduce__(self) -> tuple[Any, tuple[bytes]]:
+        return type(self).from_bytes, (self.to_bytes(),)
+
+
+def load(path: str | os.PathLike[str]) -> SpaceSaving:
+    """Read a summary that `save` wrote.
+
+    Raises:
+        SourceError: the file cannot be read.
+        CorruptSummary: it holds no whole, consistent summary.
+    """
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be read ({error.strerror}). Check the path.") from None
+    try:
+        return SpaceSaving.from_bytes(data)
+    except CorruptSummary as error:
+        raise CorruptSummary(f"{path}: {error}") from None
