@@ -22,6 +22,7 @@ from dptop.errors import (
     SourceError,
     UnsupportedLabel,
 )
+from dptop.files import read_labels
 from dptop.label import ShortenedLabel
 from dptop.mechanism import StableThreshold
 from dptop.privacy import Budget
@@ -48,5 +49,6 @@ __all__ = [
     "UnsupportedLabel",
     "__version__",
     "load",
+    "read_labels",
     "release",
 ]

@@ -1,4 +1,4 @@
-"""Inputs -> batches of labels: lists, iterables, NumPy, and everything that speaks Arrow.
+"""Inputs -> batches of labels: lists, iterables, NumPy, everything that speaks Arrow, and files.
 
 An input is looked at once. What is held in memory as a whole becomes one batch, or batches that cannot fail once the
 type of the first is known; what is read piece by piece (an iterable, a stream) becomes batches of bounded size.
@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from dptop._native import ArrowStream, BatchWeights, LabelBatch
 from dptop.errors import InvalidParameter, MissingExtra, UnsupportedLabel
+from dptop.files import FileLabels
 
 __all__ = ["label_batches", "weight_batches"]
 
@@ -27,7 +28,8 @@ def label_batches(items: Any) -> Iterator[LabelBatch]:
     Args:
         items: a list, tuple or any iterable of int, str or bytes (None is a null and skipped); a one-dimensional NumPy
             array of integers, text or bytes; an object with `__arrow_c_array__` or `__arrow_c_stream__`: a pyarrow
-            array or chunked array, a pandas or Polars Series, a table with one column, a DuckDB relation.
+            array or chunked array, a pandas or Polars Series, a table with one column, a DuckDB relation; a file, by
+            `dptop.read_labels`.
 
     Raises:
         UnsupportedLabel: booleans, floats, dates, nested values.
@@ -42,6 +44,8 @@ def label_batches(items: Any) -> Iterator[LabelBatch]:
         )
     elif isinstance(items, LabelBatch):
         yield items
+    elif isinstance(items, FileLabels):
+        yield from items
     elif (numpy := sys.modules.get("numpy")) is not None and isinstance(items, numpy.ndarray):
         yield from _numpy_batches(numpy, items)
     elif hasattr(items, "__arrow_c_array__"):

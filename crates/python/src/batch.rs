@@ -9,9 +9,11 @@ use arrow_array::types::{
     StringViewType, UInt8Type, UInt16Type, UInt32Type, UInt64Type, Utf8Type,
 };
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, GenericByteArray, GenericByteViewArray, LargeBinaryArray,
+    Array, ArrayRef, BinaryArray, GenericByteArray, GenericByteViewArray, Int64Array,
+    LargeBinaryArray, UInt64Array,
 };
 use arrow_schema::DataType;
+use dptop_readers::TextBlock;
 use dptop_summaries::{ExtendError, Integer, Kind, SpaceSaving, Weights};
 use pyo3::prelude::*;
 
@@ -24,6 +26,18 @@ pub enum Labels {
     Array(ArrayRef),
     /// Integers below 0 and above 2^63 side by side, which no Arrow type of 64 bits holds.
     Wide(Vec<Option<Integer>>),
+    /// Text or bytes as the readers hand them over.
+    Block(TextBlock),
+}
+
+impl Labels {
+    pub fn signed(values: Vec<i64>) -> Self {
+        Self::Array(Arc::new(Int64Array::from(values)))
+    }
+
+    pub fn unsigned(values: Vec<u64>) -> Self {
+        Self::Array(Arc::new(UInt64Array::from(values)))
+    }
 }
 
 /// Labels of one kind, checked, ready to be counted.
@@ -59,6 +73,7 @@ impl LabelBatch {
         match &self.labels {
             Labels::Array(array) => array.len(),
             Labels::Wide(values) => values.len(),
+            Labels::Block(block) => block.len(),
         }
     }
 
@@ -73,6 +88,11 @@ impl LabelBatch {
         match &self.labels {
             Labels::Wide(values) => {
                 summary.extend_integers(values.len(), |i| values[i], weights, threads)
+            }
+            Labels::Block(TextBlock { bytes, ends }) => {
+                let start = |i: usize| if i == 0 { 0 } else { ends[i - 1] };
+                let item = |i: usize| Some(&bytes[start(i)..ends[i]]);
+                summary.extend_strings(kind, ends.len(), item, weights, threads)
             }
             Labels::Array(array) => with_array(
                 array,

@@ -7,6 +7,7 @@ mod arrow;
 mod batch;
 mod buffer;
 mod errors;
+mod input;
 mod sequence;
 mod summary;
 mod table;
@@ -43,6 +44,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<batch::LabelBatch>()?;
     module.add_class::<weights::BatchWeights>()?;
     module.add_class::<arrow::ArrowStream>()?;
+    module.add_class::<input::Input>()?;
+    module.add_class::<input::LabelReader>()?;
     module.add_class::<summary::SpaceSaving>()?;
     module.add_function(wrap_pyfunction!(discrete_laplace, module)?)?;
     module.add_function(wrap_pyfunction!(table::table_stream, module)?)?;

@@ -43,7 +43,7 @@ fn read(batch: &LabelBatch, values: &mut Vec<u64>) -> PyResult<()> {
     let integers = match &batch.labels {
         Labels::Wide(integers) => integers,
         Labels::Array(array) if batch.kind == Kind::Integer => &with_array(array, ReadIntegers),
-        Labels::Array(_) => return Err(refused("no numbers")),
+        Labels::Array(_) | Labels::Block(_) => return Err(refused("no numbers")),
     };
     for integer in integers {
         values.push(match integer {

@@ -1,0 +1,190 @@
+//! Files and standard input, through the readers.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use dptop_readers as readers;
+use dptop_readers::{Block, Detected, Format, Options};
+use dptop_summaries::Kind;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::batch::{LabelBatch, Labels};
+use crate::errors::{InvalidParameter, SourceError, UnsupportedLabel};
+
+/// An opened file or standard input: looked at, not yet read.
+#[pyclass(frozen, module = "dptop._native")]
+pub struct Input(Mutex<Option<readers::Input>>);
+
+/// The labels of a text.
+#[pyclass(frozen, module = "dptop._native")]
+pub struct LabelReader(Mutex<readers::Reader>);
+
+/// A stream whose reads end when Python has a signal to handle, such as Ctrl-C. The exception that the handler raised
+/// stays pending on this thread, where [`refused`] finds it.
+struct Interruptible(Box<dyn Read + Send>);
+
+impl Read for Interruptible {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.0.read(into) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                    Python::attach(|py| {
+                        py.check_signals().map_err(|signal| {
+                            signal.restore(py);
+                            io::Error::other("interrupted by a signal")
+                        })
+                    })?;
+                }
+                other => return other,
+            }
+        }
+    }
+}
+
+fn refused(py: Python<'_>, error: &readers::Error) -> PyErr {
+    if let Some(signal) = PyErr::take(py) {
+        return signal;
+    }
+    let message = error.to_string();
+    match error.kind() {
+        readers::Kind::Usage => InvalidParameter::new_err(message),
+        readers::Kind::UnsupportedLabel => UnsupportedLabel::new_err(message),
+        _ => SourceError::new_err(message),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Input {
+    fn with<R>(&self, f: impl FnOnce(&mut readers::Input) -> R) -> PyResult<R> {
+        let mut input = lock(&self.0);
+        input.as_mut().map(f).ok_or_else(taken)
+    }
+}
+
+fn taken() -> PyErr {
+    SourceError::new_err("this input is being read already; open it again.")
+}
+
+#[pymethods]
+impl Input {
+    /// Open a file, or standard input without a path.
+    #[new]
+    fn new(py: Python<'_>, path: Option<PathBuf>) -> PyResult<Self> {
+        let stream: Box<dyn Read + Send> = match &path {
+            Some(path) => Box::new(py.detach(|| File::open(path)).map_err(|error| {
+                SourceError::new_err(format!("the file cannot be opened: {error}"))
+            })?),
+            None => readers::standard_input().map_err(|error| refused(py, &error))?,
+        };
+        let stream = Box::new(Interruptible(stream));
+        let input = py
+            .detach(|| readers::Input::from_read(stream, path.as_deref()))
+            .map_err(|error| refused(py, &error))?;
+        Ok(Self(Mutex::new(Some(input))))
+    }
+
+    /// "text", "parquet", "arrow-file", "arrow-stream", "utf-16", or the name of a format that holds no labels.
+    #[getter]
+    fn detected(&self) -> PyResult<&'static str> {
+        self.with(|input| match input.detected() {
+            Detected::Text => "text",
+            Detected::Parquet => "parquet",
+            Detected::ArrowFile => "arrow-file",
+            Detected::ArrowStream => "arrow-stream",
+            Detected::Utf16 => "utf-16",
+            Detected::Foreign(name) => name,
+        })
+    }
+
+    /// The text format that the file name says: "lines", "csv", "tsv" or "jsonl".
+    #[getter]
+    fn format(&self) -> PyResult<&'static str> {
+        self.with(|input| match input.format() {
+            Format::Lines => "lines",
+            Format::Csv => "csv",
+            Format::Tsv => "tsv",
+            Format::Jsonl => "jsonl",
+        })
+    }
+
+    #[getter]
+    fn compressed(&self) -> PyResult<bool> {
+        self.with(|input| input.compression().is_some())
+    }
+
+    /// Up to `size` bytes of the decompressed content; none only at its end.
+    fn read<'py>(&self, py: Python<'py>, size: usize) -> PyResult<Bound<'py, PyBytes>> {
+        let mut bytes = vec![0; size];
+        let read = py.detach(|| self.with(|input| input.read(&mut bytes)))?;
+        match read {
+            Ok(length) => Ok(PyBytes::new(py, &bytes[..length])),
+            Err(error) => match error.get_ref().and_then(|inner| inner.downcast_ref()) {
+                Some(error) => Err(refused(py, error)),
+                None => Err(SourceError::new_err("the input cannot be read to its end.")),
+            },
+        }
+    }
+
+    /// Take the content as text.
+    fn labels(
+        &self,
+        py: Python<'_>,
+        format: &str,
+        column: Option<Vec<u8>>,
+        nulls: Vec<Vec<u8>>,
+    ) -> PyResult<LabelReader> {
+        let format = match format {
+            "lines" => Format::Lines,
+            "csv" => Format::Csv,
+            "tsv" => Format::Tsv,
+            "jsonl" => Format::Jsonl,
+            _ => {
+                return Err(InvalidParameter::new_err(
+                    "format must be lines, csv, tsv or jsonl",
+                ));
+            }
+        };
+        let options = Options {
+            format,
+            column,
+            nulls,
+        };
+        let input = lock(&self.0).take().ok_or_else(taken)?;
+        let reader = py.detach(|| input.into_reader(options));
+        let reader = reader.map_err(|error| refused(py, &error))?;
+        Ok(LabelReader(Mutex::new(reader)))
+    }
+}
+
+#[pymethods]
+impl LabelReader {
+    fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<LabelBatch>> {
+        let block = py.detach(|| lock(&self.0).next_block());
+        let Some(block) = block.map_err(|error| refused(py, &error))? else {
+            return Ok(None);
+        };
+        let (kind, labels) = match block {
+            Block::Bytes(block) => (Kind::Bytes, Labels::Block(block)),
+            Block::Text(block) => (Kind::Text, Labels::Block(block)),
+            Block::Signed(values) => (Kind::Integer, Labels::signed(values)),
+            Block::Unsigned(values) => (Kind::Integer, Labels::unsigned(values)),
+        };
+        Ok(Some(LabelBatch::new(kind, labels)))
+    }
+
+    /// Bytes consumed of the input as it is stored.
+    #[getter]
+    fn position(&self) -> u64 {
+        lock(&self.0).position()
+    }
+}

@@ -1,0 +1,235 @@
+"""Files and standard input -> batches of labels: text through the Rust readers, Parquet and Arrow through pyarrow.
+
+An input that is cut short, corrupt or of no known format raises; what was read of it before is no result. Text never
+has its types inferred: a line or cell is a label as it stands, in bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from dptop._native import Input, LabelBatch
+from dptop.errors import DptopError, MissingExtra, SourceError
+from dptop.parameters import one_of
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["FORMATS", "FileLabels", "read_labels", "total_size"]
+
+FORMATS: Final = ("auto", "lines", "csv", "tsv", "jsonl", "parquet", "arrow")
+STDIN: Final = "-"
+ROWS_PER_BATCH: Final = 65_536
+SPOOL_BYTES: Final = 2**20
+ARROW_STREAM_END: Final = b"\xff\xff\xff\xff\x00\x00\x00\x00"
+
+
+def read_labels(
+    path: str | os.PathLike[str],
+    *,
+    column: str | None = None,
+    format: str = "auto",  # noqa: A002 - the name of the command's option
+    nulls: Sequence[str] = (),
+) -> FileLabels:
+    """Return the labels of a file, in order, for `extend`: bytes for lines, CSV and TSV, else as they are typed.
+
+    Nothing is opened before the first batch is asked for.
+
+    Args:
+        path: a file, or "-" for standard input. gzip, zstd, bzip2 and xz are unpacked, by content, all members.
+        column: of a table, by its exact name; may be left out where there is only one.
+        format: "auto" goes by content, then by file name, then takes lines.
+        nulls: texts that stand for a missing value, besides the empty cell.
+
+    Raises:
+        InvalidParameter: a format that does not exist.
+
+    While reading: SourceError (missing, corrupt, cut short, no such column), UnsupportedLabel, MissingExtra.
+
+    >>> import dptop, tempfile, pathlib
+    >>> table = pathlib.Path(tempfile.mkdtemp(), "flights.csv")
+    >>> _ = table.write_text("plane,miles\\nN1,20\\nNA,3\\nN1,7\\n")
+    >>> planes = dptop.SpaceSaving(capacity=100)
+    >>> planes.extend(dptop.read_labels(table, column="plane", nulls=["NA"]))
+    """
+    return FileLabels(path, column, one_of("format", format, FORMATS), tuple(nulls))
+
+
+class FileLabels:
+    """The labels of one file, read once, in batches of bounded size. See `read_labels`."""
+
+    def __init__(
+        self, path: str | os.PathLike[str], column: str | None, format_: str, nulls: tuple[str, ...]
+    ) -> None:
+        self._path = path
+        self._column = column
+        self._format = format_
+        self._nulls = nulls
+        self._reader: Any = None
+        self._position = 0
+
+    @property
+    def name(self) -> str:
+        """What messages call the file."""
+        return "standard input" if str(self._path) == STDIN else str(self._path)
+
+    @property
+    def position(self) -> int:
+        """Bytes of the stored file that have been read, for a progress bar."""
+        return self._reader.position if self._reader is not None else self._position
+
+    def __iter__(self) -> Iterator[LabelBatch]:
+        try:
+            yield from self._batches()
+        except DptopError as error:
+            raise type(error)(f"{self.name}: {error}") from None
+
+    def _batches(self) -> Iterator[LabelBatch]:
+        file = Input(None if str(self._path) == STDIN else Path(self._path))
+        format_ = self._format if self._format != "auto" else _format_by_content(file)
+        if format_ == "parquet":
+            with self._on_disk(file) as path:
+                yield from self._parquet(path)
+        elif format_ == "arrow":
+            with self._on_disk(file) as path:
+                yield from self._arrow(path)
+        else:
+            column = None if self._column is None else self._column.encode(errors="surrogateescape")
+            nulls = [null.encode(errors="surrogateescape") for null in self._nulls]
+            self._reader = file.labels(format_, column, nulls)
+            yield from self._reader
+
+    @contextlib.contextmanager
+    def _on_disk(self, file: Input) -> Iterator[Path]:
+        """Give the content a path that can be read at any place: its own, or that of a temporary copy."""
+        if str(self._path) != STDIN and not file.compressed and Path(self._path).is_file():
+            yield Path(self._path)
+            return
+        with tempfile.NamedTemporaryFile(prefix="dptop-") as spool:
+            while chunk := file.read(SPOOL_BYTES):
+                spool.write(chunk)
+            spool.flush()
+            yield Path(spool.name)
+
+    def _parquet(self, path: Path) -> Iterator[LabelBatch]:
+        pyarrow = _pyarrow()
+        import pyarrow.parquet  # noqa: PLC0415 - an extra
+
+        with _arrow_errors(pyarrow, path), pyarrow.parquet.ParquetFile(path, memory_map=True) as file:
+            column = _choose(file.schema_arrow.names, self._column)
+            rows = 0
+            for batch in file.iter_batches(batch_size=ROWS_PER_BATCH, columns=[column]):
+                yield self._batch(pyarrow, batch.column(0))
+                rows += batch.num_rows
+                self._position = path.stat().st_size * rows // max(1, file.metadata.num_rows)
+
+    def _arrow(self, path: Path) -> Iterator[LabelBatch]:
+        pyarrow = _pyarrow()
+        with _arrow_errors(pyarrow, path), pyarrow.memory_map(str(path)) as file:
+            try:
+                reader = pyarrow.ipc.open_file(file)
+                batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
+            except pyarrow.ArrowInvalid:
+                _check_stream_end(path)
+                file.seek(0)
+                batches = reader = pyarrow.ipc.open_stream(file)
+            position = reader.schema.names.index(_choose(reader.schema.names, self._column))
+            for batch in batches:
+                yield self._batch(pyarrow, batch.column(position))
+                self._position = file.tell()
+
+    def _batch(self, pyarrow: Any, column: Any) -> LabelBatch:
+        if self._nulls:
+            plain = column.dictionary_decode() if isinstance(column, pyarrow.DictionaryArray) else column
+            if _is_text(pyarrow, plain.type):
+                import pyarrow.compute as compute  # noqa: PLC0415 - an extra
+
+                missing = compute.is_in(plain, value_set=pyarrow.array(self._nulls).cast(plain.type))
+                column = plain.filter(compute.invert(missing))
+        return LabelBatch.from_arrow(column)
+
+
+def _format_by_content(file: Input) -> str:
+    detected = file.detected
+    if detected in ("text", "utf-16"):
+        return file.format
+    if detected == "parquet":
+        return "parquet"
+    if detected in ("arrow-file", "arrow-stream"):
+        return "arrow"
+    raise SourceError(
+        f"the content must be text, Parquet or Arrow; this is {detected}."
+        " Convert it, or name its format if it is one of these after all."
+    )
+
+
+def _is_text(pyarrow: Any, data_type: Any) -> bool:
+    types = pyarrow.types
+    return bool(
+        types.is_string(data_type)
+        or types.is_large_string(data_type)
+        or types.is_string_view(data_type)
+        or types.is_binary(data_type)
+        or types.is_large_binary(data_type)
+        or types.is_binary_view(data_type)
+    )
+
+
+def _choose(names: list[str], column: str | None) -> str:
+    shown = ", ".join(map(repr, names[:30])) + (", ..." if len(names) > 30 else "")
+    if column is None:
+        if len(names) == 1:
+            return names[0]
+        raise SourceError(f"a table of {len(names)} columns needs column; it has {shown}. Choose one of them.")
+    found = Counter(names)[column]
+    if found == 0:
+        raise SourceError(f"there is no column {column!r}; there are {shown}. Choose one of them.")
+    if found > 1:
+        raise SourceError(f"the column {column!r} is there {found} times; there are {shown}. Rename one of them.")
+    return column
+
+
+def _check_stream_end(path: Path) -> None:
+    """Refuse a stream without its end mark: the format allows to leave it out, but then a cut would pass unseen."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        file.seek(max(0, size - len(ARROW_STREAM_END)))
+        if file.read() != ARROW_STREAM_END:
+            raise SourceError(f"byte {size}: the Arrow data ends without its end mark; it may be cut. Write it again.")
+
+
+@contextlib.contextmanager
+def _arrow_errors(pyarrow: Any, path: Path) -> Iterator[None]:
+    """Turn pyarrow's errors, whose text may quote values, into our own."""
+    try:
+        yield
+    except (pyarrow.ArrowException, OSError, EOFError):
+        raise SourceError(
+            f"byte {path.stat().st_size}: up to its end this is no whole Parquet or Arrow file; it is cut or corrupt."
+            " Write it again."
+        ) from None
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow  # noqa: PLC0415 - an extra
+        import pyarrow.ipc  # noqa: PLC0415
+    except ImportError:
+        raise MissingExtra("Parquet and Arrow files need pyarrow. Run: pip install 'dptop[parquet]'") from None
+    return pyarrow
+
+
+def total_size(paths: Sequence[str]) -> int | None:
+    """Return the bytes of all files together, or None where one has no size, such as a pipe."""
+    total = 0
+    for path in paths:
+        if path == STDIN or not Path(path).is_file():
+            return None
+        total += Path(path).stat().st_size
+    return total
+
