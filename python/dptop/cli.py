@@ -1,6 +1,7 @@
 """The command line: data to stdout, words to stderr.
 
-Exit codes: 0 released (also where nothing passed), 1 the input or the budget forbids it, 2 wrong usage, 130 interrupted.
+Exit codes: 0 released (also where nothing passed), 1 the input or the budget forbids it, 2 wrong usage, 130
+interrupted.
 Nothing is released unless every input was read to its end.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - typer reads the annotations at run time
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -53,7 +54,9 @@ def _commands(
 @app.command()
 def top(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Files to read, in order; - is stdin.")],
-    column: Annotated[str | None, typer.Option(help="Column, or member of JSON objects, that holds the labels.")] = None,
+    column: Annotated[
+        str | None, typer.Option(help="Column, or member of JSON objects, that holds the labels.")
+    ] = None,
     format_: Annotated[str, typer.Option("--format", help=f"One of {', '.join(FORMATS)}.")] = "auto",
     null: Annotated[list[str] | None, typer.Option(help="A text that stands for a missing value; repeatable.")] = None,
     top_: Annotated[int | None, typer.Option("--top", help="Rows to release at the most.")] = 20,
@@ -98,9 +101,7 @@ def top(
     typer.echo(result.explain(), err=True)
 
 
-def _count(
-    summary: SpaceSaving, inputs: list[FileLabels], threads: int, advance: Callable[[int], None]
-) -> None:
+def _count(summary: SpaceSaving, inputs: list[FileLabels], threads: int, advance: Callable[[int], None]) -> None:
     before = 0
     for labels in inputs:
         for batch in labels:

@@ -36,7 +36,7 @@ def read_labels(
     format: str = "auto",  # noqa: A002 - the name of the command's option
     nulls: Sequence[str] = (),
 ) -> FileLabels:
-    """Return the labels of a file, in order, for `extend`: bytes for lines, CSV and TSV, else as they are typed.
+    r"""Return the labels of a file, in order, for `extend`: bytes for lines, CSV and TSV, else as they are typed.
 
     Nothing is opened before the first batch is asked for.
 
@@ -53,9 +53,10 @@ def read_labels(
 
     >>> import dptop, tempfile, pathlib
     >>> table = pathlib.Path(tempfile.mkdtemp(), "flights.csv")
-    >>> _ = table.write_text("plane,miles\\nN1,20\\nNA,3\\nN1,7\\n")
+    >>> _ = table.write_text("plane,miles\nN1,20\nNA,3\nN1,7\n")
     >>> planes = dptop.SpaceSaving(capacity=100)
     >>> planes.extend(dptop.read_labels(table, column="plane", nulls=["NA"]))
+
     """
     return FileLabels(path, column, one_of("format", format, FORMATS), tuple(nulls))
 
@@ -63,9 +64,7 @@ def read_labels(
 class FileLabels:
     """The labels of one file, read once, in batches of bounded size. See `read_labels`."""
 
-    def __init__(
-        self, path: str | os.PathLike[str], column: str | None, format_: str, nulls: tuple[str, ...]
-    ) -> None:
+    def __init__(self, path: str | os.PathLike[str], column: str | None, format_: str, nulls: tuple[str, ...]) -> None:
         self._path = path
         self._column = column
         self._format = format_
@@ -118,8 +117,6 @@ class FileLabels:
 
     def _parquet(self, path: Path) -> Iterator[LabelBatch]:
         pyarrow = _pyarrow()
-        import pyarrow.parquet  # noqa: PLC0415 - an extra
-
         with _arrow_errors(pyarrow, path), pyarrow.parquet.ParquetFile(path, memory_map=True) as file:
             column = _choose(file.schema_arrow.names, self._column)
             rows = 0
@@ -147,10 +144,8 @@ class FileLabels:
         if self._nulls:
             plain = column.dictionary_decode() if isinstance(column, pyarrow.DictionaryArray) else column
             if _is_text(pyarrow, plain.type):
-                import pyarrow.compute as compute  # noqa: PLC0415 - an extra
-
-                missing = compute.is_in(plain, value_set=pyarrow.array(self._nulls).cast(plain.type))
-                column = plain.filter(compute.invert(missing))
+                missing = pyarrow.compute.is_in(plain, value_set=pyarrow.array(self._nulls).cast(plain.type))
+                column = plain.filter(pyarrow.compute.invert(missing))
         return LabelBatch.from_arrow(column)
 
 
@@ -217,8 +212,9 @@ def _arrow_errors(pyarrow: Any, path: Path) -> Iterator[None]:
 
 def _pyarrow() -> Any:
     try:
-        import pyarrow  # noqa: PLC0415 - an extra
-        import pyarrow.ipc  # noqa: PLC0415
+        import pyarrow.compute
+        import pyarrow.ipc
+        import pyarrow.parquet
     except ImportError:
         raise MissingExtra("Parquet and Arrow files need pyarrow. Run: pip install 'dptop[parquet]'") from None
     return pyarrow
@@ -232,4 +228,3 @@ def total_size(paths: Sequence[str]) -> int | None:
             return None
         total += Path(path).stat().st_size
     return total
-

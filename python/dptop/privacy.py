@@ -46,6 +46,7 @@ def exact_epsilon(epsilon: float) -> Fraction:
     Fraction(1, 1)
     >>> exact_epsilon(0.1) <= 0.1
     True
+
     """
     number = real_number("epsilon", epsilon, "2**-20 <= epsilon <= 64")
     if not EPSILON_MIN <= number <= EPSILON_MAX:
@@ -71,11 +72,12 @@ def exact_delta(delta: float) -> Decimal:
 
     >>> exact_delta(1e-9)
     Decimal('1E-9')
+
     """
     number = real_number("delta", delta, "0 < delta < 1")
     if not 0 < number < 1:
         raise InvalidParameter(
-            f"delta must satisfy 0 < delta < 1; got {delta!r}. Choose it well below 1 / (number of items), such as 1e-9."
+            f"delta must satisfy 0 < delta < 1; got {delta!r}. Choose it well below 1 / (number of items)."
         )
     return Decimal(repr(number))
 
@@ -139,6 +141,7 @@ class Budget:
 
     >>> Budget(epsilon=2.0, delta=2e-9).total.delta
     Decimal('2E-9')
+
     """
 
     epsilon: float
@@ -186,6 +189,7 @@ class Ledger:
 
         Raises:
             BudgetExhausted: the loss does not fit.
+
         """
         with self._lock:
             spent = list(self.entries.values())

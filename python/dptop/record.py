@@ -46,6 +46,7 @@ class Record:
 
         Raises:
             CorruptSummary: the bytes are not a whole record.
+
         """
         try:
             return cls._read(data)

@@ -129,6 +129,7 @@ def release(
     >>> pages.extend(["/home", "/cart", "/home"] * 500)
     >>> [row.item for row in dptop.release(pages, epsilon=1.0, delta=1e-9)]
     ['/home', '/cart']
+
     """
     request = Request(epsilon, delta, top, share, length, max_contributions, mechanism, confidence)
     return fulfil(summary, request, seed)

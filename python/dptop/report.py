@@ -32,13 +32,14 @@ class Row(NamedTuple):
 
     Attributes:
         item: the label.
-        count: its noisy count: counter plus noise. It may be negative only in theory.
+        count: its noisy count: counter plus noise.
         low: the lower end of its interval.
         high: the upper end.
+
     """
 
     item: Label
-    count: int
+    count: int  # type: ignore[assignment]  # hides tuple.count: the name is part of the public interface
     low: int
     high: int
 
@@ -58,6 +59,7 @@ class Release:
         noisy_minimum: the noisy minimum counter of each partition.
         noisy_length: the noisy length of the stream, if a share asked for it.
         parameters: what was declared and what follows from it.
+
     """
 
     rows: tuple[Row, ...]
@@ -95,48 +97,38 @@ class Release:
         if not self.private:
             yield "NOT PRIVATE", "a seed for tests determined the noise; this result protects nobody."
         yield "Protected", f"{self.unit}."
-        yield (
-            "Guarantee",
-            f"({self.epsilon:.12g}, {self.delta:.12g})-differential privacy for everything in this release together;"
-            " replacing an item costs twice epsilon.",
-        )
+        guarantee = f"({self.epsilon:.12g}, {self.delta:.12g})-differential privacy for this release as a whole;"
+        yield "Guarantee", f"{guarantee} replacing an item instead costs (2 epsilon, (1 + e^epsilon) delta)."
         if p["max_contributions"] > 1:
-            yield (
-                "Enforced by",
-                f"the caller: the source must bound each person to {p['max_contributions']};"
-                f" dptop did not check it and protects each item with ({p['item_epsilon']:.6g}, {p['item_delta']:.3g}).",
-            )
+            each = f"each item is protected with ({p['item_epsilon']:.6g}, {p['item_delta']:.3g})"
+            bound = f"the caller, at the source: at most {p['max_contributions']} a person. dptop did not check it"
+            yield "Enforced by", f"{bound}; {each}."
         partitions = f", {p['partitions']} partitions" if p["partitions"] > 1 else ""
         yield "Counted by", f"{p['summary']}, capacity {p['capacity']}, evicting the {p['tie']} minimum{partitions}."
-        yield (
-            "Noise",
-            f"discrete Laplace of scale {p['scale']:.6g} on every counter and on the minimum counter,"
-            " exact and from the system's entropy." if self.private else f"scale {p['scale']:.6g}, from a seed.",
-        )
+        source = "drawn exactly from the system's entropy" if self.private else "determined by a seed"
+        noise = f"discrete Laplace of scale {p['scale']:.6g} on every counter and on the minimum counter"
+        yield "Noise", f"{noise}, {source}."
+        minima = ", ".join(map(str, self.noisy_minimum[:8])) + (", ..." if len(self.noisy_minimum) > 8 else "")
         of_partition = " of its partition" if p["partitions"] > 1 else ""
-        yield (
-            "Threshold",
-            f"a label is released only if its noisy count exceeds the noisy minimum{of_partition}"
-            f" by more than {p['offset']} ({', '.join(map(str, self.noisy_minimum[:8]))}"
-            f"{', ...' if len(self.noisy_minimum) > 8 else ''}).",
-        )
+        rule = f"exceeds the noisy minimum{of_partition}, {minima}, by more than {p['offset']}"
+        yield "Threshold", f"a label is released only if its noisy count {rule}."
         if p["share"] is not None:
-            length = (
-                f"the declared length {p['length']}"
-                if p["length"] is not None
-                else f"the noisy length {self.noisy_length} (epsilon {p['length_epsilon']:.6g} of the total)"
-            )
+            length = f"the declared length {p['length']}"
+            if p["length"] is None:
+                length = (
+                    f"the noisy length {self.noisy_length}, which took epsilon {p['length_epsilon']:.6g} of the total"
+                )
             yield "Share", f"and only if its noisy count is at least {p['share']:.12g} of {length}."
         if p["length"] is not None:
             yield "Length", f"the guarantee covers streams of at most {p['length']} items, as the caller declared."
         if p["top"] is not None:
             yield "Top", f"of those, the {p['top']} with the largest noisy counts."
+        interval = f"low to high holds a released label's true count with probability {p['confidence']:.12g}"
         yield (
             "Intervals",
-            f"low to high holds a released label's true count with probability {p['confidence']:.12g}, each by itself."
-            " A count is high by up to the minimum counter, besides the noise.",
+            f"{interval}, each label by itself; a count exceeds it by up to the minimum, besides the noise.",
         )
-        yield "Not covered", "timing, memory use and the machine that holds the summary."
+        yield "Not covered", "timing, memory use, and the machine that holds the summary."
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return one dict per row: item, count, low, high."""
@@ -195,7 +187,9 @@ class Release:
         A label above the length limit has `prefix` or `prefix_base64` and `sha256` in place of `item`.
         """
         for row in self.rows:
-            yield json.dumps({**_json_item(row.item), "count": row.count, "low": row.low, "high": row.high}, ensure_ascii=False)
+            yield json.dumps(
+                {**_json_item(row.item), "count": row.count, "low": row.low, "high": row.high}, ensure_ascii=False
+            )
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write a Parquet file. Needs the extra `parquet`."""

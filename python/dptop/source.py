@@ -35,6 +35,7 @@ def label_batches(items: Any) -> Iterator[LabelBatch]:
         UnsupportedLabel: booleans, floats, dates, nested values.
         InvalidParameter: not a sequence of items at all.
         SourceError: the producer of an Arrow stream failed.
+
     """
     if isinstance(items, (list, tuple)):
         yield LabelBatch.from_sequence(items)
@@ -73,6 +74,7 @@ def weight_batches(weights: Any) -> BatchWeights:
 
     Raises:
         InvalidParameter: a weight that is not a whole number from 0 to 2^63 - 1.
+
     """
     try:
         return BatchWeights(list(label_batches(weights)))

@@ -1,4 +1,4 @@
-"""Summaries: bounded memory, raw and private. They carry what their proofs need: capacity, tie rule, partitions, ledger.
+"""Summaries: bounded memory, raw and private; they carry what their proofs need: capacity, tie rule, ledger.
 
 Only `dptop.release` turns a summary into something public.
 """
@@ -60,6 +60,7 @@ class SpaceSaving:
     >>> pages.extend(["/home", "/cart", "/home"])
     >>> pages
     SpaceSaving(capacity=1000, tie='least-recent', labels='text')
+
     """
 
     def __init__(
@@ -119,6 +120,7 @@ class SpaceSaving:
         Raises:
             UnsupportedLabel: not an int, str or bytes, or not of the kind that this summary holds.
             InvalidParameter: a weight that is no whole number from 0 to 2^63 - 1, or a sum of weights above that.
+
         """
         try:
             self._tables.update(item, weight)
@@ -143,6 +145,7 @@ class SpaceSaving:
             UnsupportedLabel: items that are no labels, or of another kind than this summary holds.
             InvalidParameter: weights that are no whole numbers or not as many as items, or that sum past 2^63 - 1.
             SourceError: an Arrow stream broke off.
+
         """
         threads = whole_number("threads", threads, 1, MAX_THREADS, "One per core is best.")
         batches = label_batches(items)
@@ -199,6 +202,7 @@ class SpaceSaving:
 
         Raises:
             CorruptSummary: the bytes are cut short, changed, foreign or contradict themselves.
+
         """
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise InvalidParameter(f"a saved summary is bytes; got {type(data).__name__}. Use dptop.load for a path.")
@@ -217,6 +221,7 @@ class SpaceSaving:
 
         Raises:
             SourceError: the file cannot be written.
+
         """
         target = Path(path)
         try:
@@ -249,6 +254,7 @@ def load(path: str | os.PathLike[str]) -> SpaceSaving:
     Raises:
         SourceError: the file cannot be read.
         CorruptSummary: it holds no whole, consistent summary.
+
     """
     try:
         data = Path(path).read_bytes()

@@ -36,6 +36,7 @@ class Tie(Enum):
 
         >>> Tie.of("least-recent").isolated_per_side
         1
+
         """
         try:
             return cls(value)

@@ -35,8 +35,8 @@ pub struct ArrowStream(Mutex<Option<ArrayStreamReader>>);
 impl ArrowStream {
     /// Take over the stream of an object with `__arrow_c_stream__`.
     #[new]
-    fn new(py: Python<'_>, object: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let capsule = object.call_method0("__arrow_c_stream__")?;
+    fn new(py: Python<'_>, source: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let capsule = source.call_method0("__arrow_c_stream__")?;
         let pointer =
             capsule_pointer(&capsule, c"arrow_array_stream")?.cast::<FFI_ArrowArrayStream>();
         // SAFETY: the capsule's name says what it holds; the stream is moved out, which leaves a released one behind.

@@ -117,14 +117,14 @@ impl LabelBatch {
 
     /// Labels of an object with `__arrow_c_array__`.
     #[staticmethod]
-    fn from_arrow(object: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Self::from_array(arrow::to_array(object)?)
+    fn from_arrow(source: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Self::from_array(arrow::to_array(source)?)
     }
 
     /// Labels of an object with the buffer protocol: one-dimensional, contiguous, in native byte order.
     #[staticmethod]
-    fn from_buffer(object: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Self::from_array(buffer::to_array(object)?)
+    fn from_buffer(source: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Self::from_array(buffer::to_array(source)?)
     }
 
     fn __len__(&self) -> usize {

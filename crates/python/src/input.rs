@@ -135,11 +135,11 @@ impl Input {
     fn labels(
         &self,
         py: Python<'_>,
-        format: &str,
+        text_format: &str,
         column: Option<Vec<u8>>,
         nulls: Vec<Vec<u8>>,
     ) -> PyResult<LabelReader> {
-        let format = match format {
+        let format = match text_format {
             "lines" => Format::Lines,
             "csv" => Format::Csv,
             "tsv" => Format::Tsv,

@@ -195,9 +195,9 @@ impl SpaceSaving {
     #[staticmethod]
     fn from_bytes<'py>(
         py: Python<'py>,
-        bytes: Cow<'_, [u8]>,
+        data: Cow<'_, [u8]>,
     ) -> PyResult<(Self, Bound<'py, PyBytes>)> {
-        let (summary, record) = py.detach(|| wire::decode(&bytes)).map_err(|corrupt| {
+        let (summary, record) = py.detach(|| wire::decode(&data)).map_err(|corrupt| {
             CorruptSummary::new_err(format!(
                 "{corrupt}. Save the summary again, or read the stream again."
             ))
