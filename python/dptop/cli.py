@@ -8,10 +8,12 @@ Nothing is released unless every input was read to its end.
 from __future__ import annotations
 
 import contextlib
+import importlib.util
+import io
 import os
 import sys
 from pathlib import Path  # noqa: TC003 - typer reads the annotations at run time
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TextIO
 
 import typer
 from rich.console import Console
@@ -20,12 +22,12 @@ from rich.table import Table
 from rich.text import Text
 
 import dptop
-from dptop.errors import DptopError, InvalidParameter, SourceError
-from dptop.files import FORMATS, FileLabels, read_labels, total_size
+from dptop.errors import DptopError, InvalidParameter, MissingExtra, SourceError
+from dptop.files import FORMATS, STDIN, FileLabels, read_labels, total_size
 from dptop.label import Label, ShortenedLabel
-from dptop.parameters import one_of
+from dptop.parameters import one_of, whole_number
 from dptop.release import Request, fulfil
-from dptop.summary import SpaceSaving
+from dptop.summary import MAX_THREADS, SpaceSaving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,42 +39,81 @@ __all__ = ["main"]
 SUMMARIES: Final = ("space-saving",)
 OUTPUTS: Final = (".csv", ".jsonl", ".parquet")
 INTERRUPTED: Final = 130
+SHOWN_START: Final = 160
+SHOWN_END: Final = 80
+"""Characters of a label in a table, at its start and end; the end of a shortened label is its digest."""
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
+UsageError: Final[Any] = typer.BadParameter.__base__
+"""What the option parser raises; it has no public name of its own."""
+
+app = typer.Typer(add_completion=False, no_args_is_help=True)
+
+
+def _whole(text: str) -> Any:
+    """Return the number that an option says, or else its text, which the check of the parameter then refuses."""
+    try:
+        return int(text)
+    except ValueError:
+        return text
+
+
+def _real(text: str) -> Any:
+    """Return the number that an option says, or else its text, as `_whole` does."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _version(wanted: bool) -> None:  # noqa: FBT001 - the parser hands over a flag
+    if wanted:
+        typer.echo(f"dptop {dptop.__version__}")
+        raise typer.Exit
 
 
 @app.callback()
 def _commands(
-    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,  # noqa: FBT002 - a flag
+    version: Annotated[  # noqa: FBT002 - a flag; its callback does the work
+        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
+    ] = False,
 ) -> None:
     """Find the most frequent items of a stream in bounded memory and release them under differential privacy."""
-    if version:
-        typer.echo(f"dptop {dptop.__version__}")
-        raise typer.Exit
 
 
 @app.command()
 def top(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Files to read, in order; - is stdin.")],
     column: Annotated[
-        str | None, typer.Option(help="Column, or member of JSON objects, that holds the labels.")
+        str | None, typer.Option(help="Column, or member of JSON objects, that holds the labels.", metavar="NAME")
     ] = None,
-    format_: Annotated[str, typer.Option("--format", help=f"One of {', '.join(FORMATS)}.")] = "auto",
-    null: Annotated[list[str] | None, typer.Option(help="A text that stands for a missing value; repeatable.")] = None,
-    top_: Annotated[int | None, typer.Option("--top", help="Rows to release at the most.")] = 20,
-    share: Annotated[float | None, typer.Option(help="Only labels with this share of the stream, 0 to 1.")] = None,
-    epsilon: Annotated[float, typer.Option(help="Total epsilon, 2**-20 to 64.")] = 1.0,
-    delta: Annotated[float, typer.Option(help="Total delta, between 0 and 1.")] = 1e-9,
-    capacity: Annotated[int, typer.Option(help="Counters: labels tracked at the most.")] = 65_536,
-    partitions: Annotated[int, typer.Option(help="Tables that share the capacity.")] = 1,
-    threads: Annotated[int, typer.Option(help="Workers that share the partitions.")] = 1,
-    summary: Annotated[str, typer.Option(help=f"One of {', '.join(SUMMARIES)}.")] = SUMMARIES[0],
-    mechanism: Annotated[str | None, typer.Option(help="stable-threshold, the default.")] = None,
-    length: Annotated[int | None, typer.Option(help="Public upper bound on the number of items.")] = None,
+    format_: Annotated[str, typer.Option("--format", help=f"One of {', '.join(FORMATS)}.", metavar="FORMAT")] = "auto",
+    null: Annotated[
+        list[str] | None, typer.Option(help="A text that stands for a missing value; repeatable.", metavar="TEXT")
+    ] = None,
+    top_: Annotated[
+        int | None, typer.Option("--top", help="Rows to release at the most.", parser=_whole, metavar="N")
+    ] = 20,
+    share: Annotated[
+        float | None,
+        typer.Option(help="Only labels with this share of the stream, 0 to 1.", parser=_real, metavar="F"),
+    ] = None,
+    epsilon: Annotated[float, typer.Option(help="Total epsilon, 2**-20 to 64.", parser=_real, metavar="F")] = 1.0,
+    delta: Annotated[float, typer.Option(help="Total delta, between 0 and 1.", parser=_real, metavar="F")] = 1e-9,
+    capacity: Annotated[
+        int, typer.Option(help="Counters: labels tracked at the most.", parser=_whole, metavar="N")
+    ] = 65_536,
+    partitions: Annotated[int, typer.Option(help="Tables that share the capacity.", parser=_whole, metavar="N")] = 1,
+    threads: Annotated[int, typer.Option(help="Workers that share the partitions.", parser=_whole, metavar="N")] = 1,
+    summary: Annotated[str, typer.Option(help=f"One of {', '.join(SUMMARIES)}.", metavar="NAME")] = SUMMARIES[0],
+    mechanism: Annotated[str | None, typer.Option(help="stable-threshold, the default.", metavar="NAME")] = None,
+    length: Annotated[
+        int | None, typer.Option(help="Public upper bound on the number of items.", parser=_whole, metavar="N")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Write JSON lines to stdout.")] = False,  # noqa: FBT002
     table: Annotated[bool, typer.Option("--table", help="Write a table to stdout, also into a pipe.")] = False,  # noqa: FBT002
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help=f"Write a file instead: {', '.join(OUTPUTS)}.")
+        Path | None,
+        typer.Option("--output", "-o", help=f"Write a file instead: {', '.join(OUTPUTS)}.", metavar="PATH"),
     ] = None,
 ) -> None:
     """Release the most frequent labels of FILE..., with total (epsilon, delta), each file read once.
@@ -82,30 +123,27 @@ def top(
     one_of("summary", summary, SUMMARIES)
     request = Request(epsilon, delta, top_, share, length, mechanism=mechanism)
     counted = SpaceSaving(capacity, partitions=partitions)
+    whole_number("threads", threads, 1, MAX_THREADS, "One per core is best.")
     inputs = [read_labels(file, column=column, format=format_, nulls=null or ()) for file in files]
-    if json and table:
-        raise InvalidParameter("--json and --table exclude each other; got both. Leave one out.")
-    with _output(output) as write_file:
-        with _progress(files) as advance:
-            _count(counted, inputs, threads, advance)
-        result = fulfil(counted, request)
-        if write_file is not None:
-            write_file(result)
-        elif json:
-            result.write_jsonl(sys.stdout.buffer)
-        elif table or sys.stdout.isatty():
-            Console().print(_table(result))
-        else:
-            result.write_csv(sys.stdout.buffer)
-        sys.stdout.flush()
-    typer.echo(result.explain(), err=True)
+    if files.count(STDIN) > 1:
+        raise InvalidParameter(f"standard input can be read once; got - {files.count(STDIN)} times. Leave one.")
+    write = _destination(output, json, table)
+    with _progress(files) as advance:
+        _count(counted, inputs, threads, advance)
+    result = fulfil(counted, request)
+    write(result)
+    with contextlib.suppress(OSError):  # stderr may be closed or full; the result is out
+        typer.echo(result.explain(), err=True)
 
 
 def _count(summary: SpaceSaving, inputs: list[FileLabels], threads: int, advance: Callable[[int], None]) -> None:
     before = 0
     for labels in inputs:
         for batch in labels:
-            summary.extend(batch, threads=threads)
+            try:
+                summary.extend(batch, threads=threads)
+            except DptopError as error:  # a second kind of label; what the file itself does wrong names it already
+                raise type(error)(f"{labels.name}: {error}") from None
             advance(before + labels.position)
         before += labels.position
 
@@ -113,7 +151,7 @@ def _count(summary: SpaceSaving, inputs: list[FileLabels], threads: int, advance
 @contextlib.contextmanager
 def _progress(files: list[str]) -> Iterator[Callable[[int], None]]:
     """Show the bytes read, on a terminal only."""
-    if not sys.stderr.isatty():
+    if not _is_terminal(sys.stderr):
         yield lambda _: None
         return
     columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
@@ -122,73 +160,120 @@ def _progress(files: list[str]) -> Iterator[Callable[[int], None]]:
         yield lambda position: progress.update(task, completed=position)
 
 
-@contextlib.contextmanager
-def _output(path: Path | None) -> Iterator[Callable[[Release], None] | None]:
-    """Yield what writes the output file. A place that cannot be written is found before anything is read."""
-    if path is None:
-        yield None
-        return
-    writers: dict[str, Callable[[Release, Path], None]] = {
+def _is_terminal(stream: TextIO | None) -> bool:
+    return stream is not None and stream.isatty()  # None: closed by whoever started us
+
+
+def _destination(output: Path | None, json: bool, table: bool) -> Callable[[Release], None]:  # noqa: FBT001
+    """Return what writes the result. A place that cannot be written is found before anything is read."""
+    if json + table + (output is not None) > 1:
+        raise InvalidParameter("--json, --table and --output exclude each other; got more than one. Leave one.")
+    if output is not None:
+        return _to_file(output)
+    if sys.stdout is None:
+        raise SourceError("standard output is closed. Open it, or write a file with --output.")
+    content: Callable[[Release], bytes]
+    if json:
+        content = _json_lines
+    elif table or _is_terminal(sys.stdout):
+        content = _table
+    else:
+        content = _csv
+    return lambda result: _print(content(result))
+
+
+def _to_file(path: Path) -> Callable[[Release], None]:
+    write = {
         ".csv": dptop.Release.to_csv,
         ".jsonl": dptop.Release.to_jsonl,
         ".parquet": dptop.Release.to_parquet,
-    }
-    write = writers.get(path.suffix.lower())
+    }.get(path.suffix.lower())
     if write is None:
         raise InvalidParameter(f"output must end in {', '.join(OUTPUTS)}; got {path.suffix!r}. Rename it.")
+    if path.suffix.lower() == ".parquet" and importlib.util.find_spec("pyarrow") is None:
+        raise MissingExtra("a Parquet file needs pyarrow. Run: pip install 'dptop[parquet]', or write .csv.")
     folder = path.parent
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise SourceError(f"{path}: its folder must exist and be writable. Create it, or choose another.")
-    yield lambda result: write(result, path)
+    if not folder.is_dir() or path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
+        raise SourceError(f"{path}: a file must be writable there, in a folder that exists. Choose another place.")
+    return lambda result: write(result, path)
 
 
-def _table(result: Release) -> Table:
+def _print(content: bytes) -> None:
+    """Write the result to stdout. A reader who has left is no error; then nothing more is said."""
+    try:
+        sys.stdout.buffer.write(content)
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where Python flushes the rest to at exit
+        if isinstance(error, BrokenPipeError):
+            raise typer.Exit from None
+        raise SourceError(
+            f"standard output cannot be written ({error.strerror}). Write to another place, with --output."
+        ) from None
+
+
+def _csv(result: Release) -> bytes:
+    content = io.BytesIO()
+    result.write_csv(content)
+    return content.getvalue()
+
+
+def _json_lines(result: Release) -> bytes:
+    content = io.BytesIO()
+    result.write_jsonl(content)
+    return content.getvalue()
+
+
+def _table(result: Release) -> bytes:
     table = Table(box=None)
     table.add_column("item", overflow="fold")
     for name in ("count", "low", "high"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in result:
         table.add_row(Text(_shown(row.item)), *(f"{number:,}" for number in row[1:]))
-    return table
+    console = Console()
+    with console.capture() as capture:
+        console.print(table)
+    return capture.get().encode(sys.stdout.encoding, "backslashreplace")
 
 
 def _shown(item: Label) -> str:
-    """Return a label for a terminal: as text, with everything that is no printable character escaped."""
+    """Return a label for a terminal: as text, all that is not printable escaped, a long middle left out."""
     plain = item.plain() if isinstance(item, ShortenedLabel) else item
     text = plain.decode(errors="backslashreplace") if isinstance(plain, bytes) else str(plain)
+    if len(text) > SHOWN_START + SHOWN_END:
+        text = f"{text[:SHOWN_START]} … {text[-SHOWN_END:]}"
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def main() -> None:
     """Run the command line; the console script `dptop`."""
-    sys.exit(_run())
+    sys.exit(_run(sys.argv[1:]))
 
 
-def _run() -> int:
+def _run(arguments: list[str]) -> int:
+    command = typer.main.get_command(app)
     try:
-        outcome: Any = app(standalone_mode=False)  # False: the parser's errors come to us, and no exit of its own
+        # not app(): that turns an interruption and a closed pipe into exit codes of its own
+        with command.make_context("dptop", arguments) as context:
+            command.invoke(context)
     except InvalidParameter as error:
         return _fail(error, 2)
     except DptopError as error:
         return _fail(error, 1)
-    except typer.Exit as exit_:
-        return exit_.exit_code
-    except (KeyboardInterrupt, typer.Abort):
+    except KeyboardInterrupt:
         return _fail("interrupted; nothing was released.", INTERRUPTED)
-    except BrokenPipeError:
-        # the reader of our output has left: nobody is told, and nothing is flushed into the closed pipe at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except Exception as error:
-        if hasattr(error, "exit_code") and hasattr(error, "show"):  # a usage error of the option parser
-            error.show()
-            return int(error.exit_code)
-        raise
-    return outcome if isinstance(outcome, int) else 0
+    except typer.Exit as done:
+        return done.exit_code
+    except UsageError as error:
+        error.show()
+        return int(error.exit_code)
+    return 0
 
 
 def _fail(error: object, code: int) -> int:
-    typer.echo(f"dptop: {error}", err=True)
+    with contextlib.suppress(OSError):
+        typer.echo(f"dptop: {error}", err=True)
     return code
 
 

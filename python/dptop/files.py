@@ -26,6 +26,7 @@ FORMATS: Final = ("auto", "lines", "csv", "tsv", "jsonl", "parquet", "arrow")
 STDIN: Final = "-"
 ROWS_PER_BATCH: Final = 65_536
 SPOOL_BYTES: Final = 2**20
+BINARY_SUFFIXES: Final = (".parquet", ".pq", ".arrow", ".arrows", ".feather", ".ipc")
 ARROW_STREAM_END: Final = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 
 
@@ -56,7 +57,6 @@ def read_labels(
     >>> _ = table.write_text("plane,miles\nN1,20\nNA,3\nN1,7\n")
     >>> planes = dptop.SpaceSaving(capacity=100)
     >>> planes.extend(dptop.read_labels(table, column="plane", nulls=["NA"]))
-
     """
     return FileLabels(path, column, one_of("format", format, FORMATS), tuple(nulls))
 
@@ -75,7 +75,7 @@ class FileLabels:
     @property
     def name(self) -> str:
         """What messages call the file."""
-        return "standard input" if str(self._path) == STDIN else str(self._path)
+        return "standard input" if str(self._path) == STDIN else str(self._path) or "''"
 
     @property
     def position(self) -> int:
@@ -90,7 +90,7 @@ class FileLabels:
 
     def _batches(self) -> Iterator[LabelBatch]:
         file = Input(None if str(self._path) == STDIN else Path(self._path))
-        format_ = self._format if self._format != "auto" else _format_by_content(file)
+        format_ = self._format if self._format != "auto" else _format_by_content(file, self._path)
         if format_ == "parquet":
             with self._on_disk(file) as path:
                 yield from self._parquet(path)
@@ -110,18 +110,25 @@ class FileLabels:
             yield Path(self._path)
             return
         with tempfile.NamedTemporaryFile(prefix="dptop-") as spool:
-            while chunk := file.read(SPOOL_BYTES):
-                spool.write(chunk)
-            spool.flush()
+            try:
+                while chunk := file.read(SPOOL_BYTES):
+                    spool.write(chunk)
+                spool.flush()
+            except OSError as error:
+                raise SourceError(
+                    f"a copy in {tempfile.gettempdir()} is needed and cannot be written ({error.strerror})."
+                    " Set TMPDIR to a folder with room."
+                ) from None
             yield Path(spool.name)
 
     def _parquet(self, path: Path) -> Iterator[LabelBatch]:
         pyarrow = _pyarrow()
-        with _arrow_errors(pyarrow, path), pyarrow.parquet.ParquetFile(path, memory_map=True) as file:
+        parquet_file = pyarrow.parquet.ParquetFile
+        with _arrow_errors(pyarrow, path), parquet_file(path, page_checksum_verification=True) as file:
             column = _choose(file.schema_arrow.names, self._column)
             rows = 0
             for batch in file.iter_batches(batch_size=ROWS_PER_BATCH, columns=[column]):
-                yield self._batch(pyarrow, batch.column(0))
+                yield self._labels(pyarrow, batch.select([column]), rows)
                 rows += batch.num_rows
                 self._position = path.stat().st_size * rows // max(1, file.metadata.num_rows)
 
@@ -130,41 +137,66 @@ class FileLabels:
         with _arrow_errors(pyarrow, path), pyarrow.memory_map(str(path)) as file:
             try:
                 reader = pyarrow.ipc.open_file(file)
-                batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
+                batches = _file_batches(reader, file.size())
             except pyarrow.ArrowInvalid:
                 _check_stream_end(path)
                 file.seek(0)
-                batches = reader = pyarrow.ipc.open_stream(file)
-            position = reader.schema.names.index(_choose(reader.schema.names, self._column))
-            for batch in batches:
-                yield self._batch(pyarrow, batch.column(position))
-                self._position = file.tell()
+                reader = pyarrow.ipc.open_stream(file)
+                batches = _stream_batches(reader, file)
+            chosen = reader.schema.names.index(_choose(reader.schema.names, self._column))
+            rows = 0
+            for batch, position in batches:
+                yield self._labels(pyarrow, batch.select([chosen]), rows)
+                rows += batch.num_rows
+                self._position = position
 
-    def _batch(self, pyarrow: Any, column: Any) -> LabelBatch:
-        if self._nulls:
-            plain = column.dictionary_decode() if isinstance(column, pyarrow.DictionaryArray) else column
-            if _is_text(pyarrow, plain.type):
-                missing = pyarrow.compute.is_in(plain, value_set=pyarrow.array(self._nulls).cast(plain.type))
-                column = plain.filter(pyarrow.compute.invert(missing))
-        return LabelBatch.from_arrow(column)
+    def _labels(self, pyarrow: Any, batch: Any, rows: int) -> LabelBatch:
+        """Return the labels of a batch with one column, after `rows` others; checked, as a file may hold anything."""
+        try:
+            batch.validate(full=True)
+        except pyarrow.ArrowInvalid:
+            raise SourceError(
+                f"rows {rows + 1} to {rows + batch.num_rows}: a value breaks its column's type, or is text that is not"
+                " UTF-8. Write the file again, bytes that are no text in a binary column."
+            ) from None
+        if self._nulls and _is_text(pyarrow, batch.schema.types[0]):
+            nulls = [null.encode(errors="surrogateescape") for null in self._nulls]
+            column = batch.column(0)
+            if pyarrow.types.is_string_view(column.type):  # pyarrow cannot filter views
+                column = column.cast(pyarrow.large_string())
+            elif pyarrow.types.is_binary_view(column.type):
+                column = column.cast(pyarrow.large_binary())
+            missing = pyarrow.compute.is_in(
+                column.cast(pyarrow.large_binary()), value_set=pyarrow.array(nulls, pyarrow.large_binary())
+            )
+            return LabelBatch.from_arrow(column.filter(pyarrow.compute.invert(missing)))
+        return LabelBatch.from_arrow(batch)
 
 
-def _format_by_content(file: Input) -> str:
+def _format_by_content(file: Input, path: str | os.PathLike[str]) -> str:
     detected = file.detected
-    if detected in ("text", "utf-16"):
-        return file.format
     if detected == "parquet":
         return "parquet"
     if detected in ("arrow-file", "arrow-stream"):
         return "arrow"
-    raise SourceError(
-        f"the content must be text, Parquet or Arrow; this is {detected}."
-        " Convert it, or name its format if it is one of these after all."
-    )
+    if detected not in ("text", "utf-16"):
+        raise SourceError(
+            f"the content must be text, Parquet or Arrow; this is {detected}."
+            " Convert it, or name its format if it is one of these after all."
+        )
+    suffixes = Path(path).suffixes[-2 if file.compressed else -1 :]
+    if claimed := next((suffix for suffix in suffixes if suffix.lower() in BINARY_SUFFIXES), None):
+        raise SourceError(
+            f"byte 0: a file named {claimed} must start as Parquet or Arrow does; this one does not."
+            " Write it again, or name its format if it is a text after all."
+        )
+    return file.format
 
 
 def _is_text(pyarrow: Any, data_type: Any) -> bool:
     types = pyarrow.types
+    if types.is_dictionary(data_type):
+        data_type = data_type.value_type
     return bool(
         types.is_string(data_type)
         or types.is_large_string(data_type)
@@ -172,6 +204,7 @@ def _is_text(pyarrow: Any, data_type: Any) -> bool:
         or types.is_binary(data_type)
         or types.is_large_binary(data_type)
         or types.is_binary_view(data_type)
+        or types.is_fixed_size_binary(data_type)
     )
 
 
@@ -198,11 +231,32 @@ def _check_stream_end(path: Path) -> None:
             raise SourceError(f"byte {size}: the Arrow data ends without its end mark; it may be cut. Write it again.")
 
 
+def _file_batches(reader: Any, size: int) -> Iterator[tuple[Any, int]]:
+    """Yield the batches of an Arrow file, and about how many of its bytes have been read after each."""
+    for i in range(reader.num_record_batches):
+        yield reader.get_batch(i), size * (i + 1) // reader.num_record_batches
+
+
+def _stream_batches(stream: Any, file: Any) -> Iterator[tuple[Any, int]]:
+    """Yield the batches of an Arrow stream with the bytes read, and refuse what follows its end mark."""
+    for batch in stream:
+        yield batch, file.tell()
+    if file.tell() != file.size():
+        raise SourceError(
+            f"byte {file.tell()}: bytes follow the end mark of the Arrow stream. Cut them off, or split the file there."
+        )
+
+
 @contextlib.contextmanager
 def _arrow_errors(pyarrow: Any, path: Path) -> Iterator[None]:
     """Turn pyarrow's errors, whose text may quote values, into our own."""
     try:
         yield
+    except pyarrow.ArrowNotImplementedError:
+        raise SourceError(
+            f"pyarrow {pyarrow.__version__} cannot read a type or a compression in this file."
+            " Convert the file, or update pyarrow."
+        ) from None
     except (pyarrow.ArrowException, OSError, EOFError):
         raise SourceError(
             f"byte {path.stat().st_size}: up to its end this is no whole Parquet or Arrow file; it is cut or corrupt."

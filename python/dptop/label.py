@@ -14,7 +14,6 @@ class ShortenedLabel:
     Attributes:
         prefix: the first characters or bytes of the label.
         sha256: the SHA-256 digest of the whole label (of its UTF-8 bytes, for text).
-
     """
 
     prefix: str | bytes

@@ -54,7 +54,6 @@ class StableThreshold:
     16
     >>> mechanism.keeps(noisy_count=117, noisy_minimum=100), mechanism.keeps(noisy_count=116, noisy_minimum=100)
     (True, False)
-
     """
 
     epsilon: Fraction
@@ -80,7 +79,6 @@ class StableThreshold:
 
         >>> StableThreshold.calibrate(epsilon=0.1, delta=1e-6, tie="most-recent").offset
         161
-
         """
         return cls.of(PrivacyLoss.of(epsilon, delta), tie)
 
@@ -148,7 +146,6 @@ class StableThreshold:
 
         Raises:
             InvalidParameter: beta out of range, or a count of labels or tables below one.
-
         """
         if not 0 < beta < 1:
             raise InvalidParameter(f"beta must satisfy 0 < beta < 1; got {beta!r}. 0.05 gives 95 % intervals.")

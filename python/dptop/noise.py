@@ -62,7 +62,6 @@ def draw(epsilon: Fraction, count: int, seed: int | None = None) -> list[int]:
         InvalidParameter: epsilon is off the grid.
 
     Source: Canonne, Kamath, Steinke 2020; the protocol, word by word, is dptop/reference/discrete_laplace.py.
-
     """
     numerator = epsilon / EPSILON_STEP
     if numerator.denominator != 1 or numerator <= 0:

@@ -46,7 +46,6 @@ def exact_epsilon(epsilon: float) -> Fraction:
     Fraction(1, 1)
     >>> exact_epsilon(0.1) <= 0.1
     True
-
     """
     number = real_number("epsilon", epsilon, "2**-20 <= epsilon <= 64")
     if not EPSILON_MIN <= number <= EPSILON_MAX:
@@ -72,7 +71,6 @@ def exact_delta(delta: float) -> Decimal:
 
     >>> exact_delta(1e-9)
     Decimal('1E-9')
-
     """
     number = real_number("delta", delta, "0 < delta < 1")
     if not 0 < number < 1:
@@ -120,7 +118,9 @@ def per_item_loss(total: PrivacyLoss, max_contributions: int) -> PrivacyLoss:
     ratio = PRECISE.divide(PRECISE.subtract(e0, one), PRECISE.subtract(group, one))
     # 60 digits minus the cancellation in e^eps0 - 1 (at most 10) leave far more than the 30 that are kept
     down = Context(prec=30, rounding=ROUND_FLOOR, Emin=PRECISE.Emin, Emax=PRECISE.Emax)
-    return PrivacyLoss(epsilon, down.multiply(total.delta, down.multiply(ratio, one - Decimal("1e-28"))))
+    return PrivacyLoss(
+        epsilon, down.multiply(total.delta, down.multiply(ratio, PRECISE.subtract(one, Decimal("1e-28"))))
+    )
 
 
 def to_decimal(value: Fraction) -> Decimal:
@@ -141,7 +141,6 @@ class Budget:
 
     >>> Budget(epsilon=2.0, delta=2e-9).total.delta
     Decimal('2E-9')
-
     """
 
     epsilon: float
@@ -189,7 +188,6 @@ class Ledger:
 
         Raises:
             BudgetExhausted: the loss does not fit.
-
         """
         with self._lock:
             spent = list(self.entries.values())

@@ -19,6 +19,8 @@ __all__ = ["Record"]
 
 HAS_BUDGET = 1
 INCOMPLETE = 2
+DELTA_EXPONENT_MIN = -400
+"""Below that of any float; a sum of deltas stays short."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,6 @@ class Record:
 
         Raises:
             CorruptSummary: the bytes are not a whole record.
-
         """
         try:
             return cls._read(data)
@@ -70,7 +71,8 @@ class Record:
             at += 10
             delta = Decimal(data[at : at + length].decode("ascii"))
             at += length
-            if not (delta.is_finite() and 0 <= delta < 1 and epsilon > 0):
+            exponent = delta.as_tuple().exponent  # a letter for infinities and NaN
+            if not (isinstance(exponent, int) and exponent >= DELTA_EXPONENT_MIN and 0 <= delta < 1 and epsilon > 0):
                 raise InvalidOperation
             entries[identity] = PrivacyLoss(epsilon * EPSILON_STEP, delta)
         if at != len(data) or flags & ~(HAS_BUDGET | INCOMPLETE) or len(entries) != count:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from dptop import noise
 from dptop.errors import InvalidParameter, SourceError
@@ -19,9 +19,6 @@ from dptop.parameters import one_of, real_number, whole_number
 from dptop.privacy import PrivacyLoss, floor_epsilon, per_item_loss
 from dptop.report import Release, Row
 from dptop.summary import MAX_LENGTH, SpaceSaving
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = ["Request", "release"]
 
@@ -48,22 +45,27 @@ class Request:
     per_item: PrivacyLoss = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        total = PrivacyLoss.of(self.epsilon, self.delta)
+        checked: dict[str, object] = {"total": PrivacyLoss.of(self.epsilon, self.delta)}
         if self.top is not None:
-            whole_number("top", self.top, 1, MAX_TOP, "Leave it out for every label that passes.")
-        if self.share is not None and not 0 < real_number("share", self.share, "0 < share <= 1") <= 1:
-            raise InvalidParameter(f"share must satisfy 0 < share <= 1; got {self.share!r}. 0.01 asks for 1 %.")
+            checked["top"] = whole_number("top", self.top, 1, MAX_TOP, "Leave it out for every label that passes.")
+        if self.share is not None:
+            checked["share"] = real_number("share", self.share, "0 < share <= 1")
         if self.length is not None:
-            whole_number("length", self.length, 1, MAX_LENGTH, "Declare a bound that you know without the data.")
-        contributions = whole_number(
+            remedy = "Declare a bound that you know without the data."
+            checked["length"] = whole_number("length", self.length, 1, MAX_LENGTH, remedy)
+        checked["max_contributions"] = whole_number(
             "max_contributions", self.max_contributions, 1, MAX_CONTRIBUTIONS, "Bound it at the source."
         )
         if self.mechanism is not None:
             one_of("mechanism", self.mechanism, MECHANISMS)
-        if not 0 < real_number("confidence", self.confidence, "0 < confidence < 1") < 1:
+        checked["confidence"] = real_number("confidence", self.confidence, "0 < confidence < 1")
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+        if self.share is not None and not 0 < self.share <= 1:
+            raise InvalidParameter(f"share must satisfy 0 < share <= 1; got {self.share!r}. 0.01 asks for 1 %.")
+        if not 0 < 1 - self.confidence < 1:
             raise InvalidParameter(f"confidence must satisfy 0 < confidence < 1; got {self.confidence!r}. Try 0.95.")
-        object.__setattr__(self, "total", total)
-        object.__setattr__(self, "per_item", per_item_loss(total, contributions))
+        object.__setattr__(self, "per_item", per_item_loss(self.total, self.max_contributions))
         if self.estimates_length and not self.length_epsilon:
             raise InvalidParameter(
                 "2 % of epsilon / max_contributions must be at least 2**-32 to estimate the length; got"
@@ -129,7 +131,6 @@ def release(
     >>> pages.extend(["/home", "/cart", "/home"] * 500)
     >>> [row.item for row in dptop.release(pages, epsilon=1.0, delta=1e-9)]
     ['/home', '/cart']
-
     """
     request = Request(epsilon, delta, top, share, length, max_contributions, mechanism, confidence)
     return fulfil(summary, request, seed)
@@ -157,19 +158,26 @@ def fulfil(summary: SpaceSaving, request: Request, seed: int | None = None) -> R
     summary._ledger.charge(request.total, summary.budget)
 
     least_count, noisy_length = _least_count(request, stream_length, seed)
+    tables, partitions = summary._tables, range(summary.partitions)
+    counts = [tables.counts(partition) for partition in partitions]
+    # for each partition its Z_0, then one Z_x per tracked label
+    draws = iter(noise.draw(stable.epsilon, len(counts) + sum(map(len, counts)), seed))
     minima: list[int] = []
     rows: list[Row] = []
-    draws = _draws(summary, stable, seed)
-    for partition in range(summary.partitions):
-        counts = summary._tables.counts(partition)
-        noisy_minimum = summary._tables.minimum(partition) + next(draws)
-        noisy = [count + next(draws) for count in counts]
+    for partition in partitions:
+        noisy_minimum = tables.minimum(partition) + next(draws)
+        noisy = [count + next(draws) for count in counts[partition]]
         kept = [slot for slot, v in enumerate(noisy) if stable.keeps(v, noisy_minimum) and v >= least_count]
         published = [noisy[slot] for slot in kept]
         intervals = stable.intervals(published, noisy_minimum, 1 - request.confidence)
         labels = summary._labels(partition, kept)
         rows += [Row(label, v, *ends) for label, v, ends in zip(labels, published, intervals, strict=True)]
         minima.append(noisy_minimum)
+    if tables.length() != stream_length:
+        raise SourceError(
+            "a summary is released only after its stream was read to the end; items were counted meanwhile, and the"
+            " release is spent. Wait for every extend() before release()."
+        )
     rows.sort(key=lambda row: (-row.count, label_order(row.item)))
     return Release(
         rows=tuple(rows[: request.top]),
@@ -196,12 +204,6 @@ def fulfil(summary: SpaceSaving, request: Request, seed: int | None = None) -> R
             "confidence": request.confidence,
         },
     )
-
-
-def _draws(summary: SpaceSaving, stable: StableThreshold, seed: int | None) -> Iterator[int]:
-    """Draw the noise of a release at once: for each partition its Z_0, then one Z_x per tracked label."""
-    tracked = sum(summary._tables.tracked(partition) for partition in range(summary.partitions))
-    return iter(noise.draw(stable.epsilon, summary.partitions + tracked, seed))
 
 
 def _least_count(request: Request, length: int, seed: int | None) -> tuple[int, int | None]:

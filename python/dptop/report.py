@@ -35,7 +35,6 @@ class Row(NamedTuple):
         count: its noisy count: counter plus noise.
         low: the lower end of its interval.
         high: the upper end.
-
     """
 
     item: Label
@@ -59,7 +58,6 @@ class Release:
         noisy_minimum: the noisy minimum counter of each partition.
         noisy_length: the noisy length of the stream, if a share asked for it.
         parameters: what was declared and what follows from it.
-
     """
 
     rows: tuple[Row, ...]

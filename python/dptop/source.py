@@ -25,6 +25,9 @@ ITEMS_PER_BATCH: Final = 65_536
 def label_batches(items: Any) -> Iterator[LabelBatch]:
     """Yield the labels of an input in order, in batches.
 
+    An iterable yields an empty batch once its first item was taken. Items taken cannot be put back, so that an error
+    after a batch, be it empty, means that a part of the stream may be lost.
+
     Args:
         items: a list, tuple or any iterable of int, str or bytes (None is a null and skipped); a one-dimensional NumPy
             array of integers, text or bytes; an object with `__arrow_c_array__` or `__arrow_c_stream__`: a pyarrow
@@ -35,8 +38,8 @@ def label_batches(items: Any) -> Iterator[LabelBatch]:
         UnsupportedLabel: booleans, floats, dates, nested values.
         InvalidParameter: not a sequence of items at all.
         SourceError: the producer of an Arrow stream failed.
-
     """
+    items = _only_column(items)
     if isinstance(items, (list, tuple)):
         yield LabelBatch.from_sequence(items)
     elif isinstance(items, (str, bytes, bytearray)):
@@ -49,9 +52,11 @@ def label_batches(items: Any) -> Iterator[LabelBatch]:
         yield from items
     elif (numpy := sys.modules.get("numpy")) is not None and isinstance(items, numpy.ndarray):
         yield from _numpy_batches(numpy, items)
-    elif hasattr(items, "__arrow_c_array__"):
+    elif (objects := _python_objects(items)) is not None:
+        yield LabelBatch.from_sequence(objects)
+    elif hasattr(type(items), "__arrow_c_array__"):
         yield LabelBatch.from_arrow(items)
-    elif hasattr(items, "__arrow_c_stream__"):
+    elif hasattr(type(items), "__arrow_c_stream__"):
         yield from _arrow_stream(items)
     elif isinstance(items, (memoryview, array.array)):
         view = memoryview(items)
@@ -60,13 +65,53 @@ def label_batches(items: Any) -> Iterator[LabelBatch]:
         else:
             yield LabelBatch.from_buffer(items)
     elif isinstance(items, Iterable):
-        rest = iter(items)
-        while taken := list(itertools.islice(rest, ITEMS_PER_BATCH)):
-            yield LabelBatch.from_sequence(taken)
+        yield from _pieces(items)
     else:
         raise InvalidParameter(
             f"items must be a sequence of labels; got {type(items).__name__}. Pass a list, an array or a column."
         )
+
+
+def _pieces(items: Iterable[Any]) -> Iterator[LabelBatch]:
+    rest = iter(items)
+    for first in rest:
+        yield LabelBatch.from_sequence(())
+        yield from map(LabelBatch.from_sequence, _chunks(itertools.chain((first,), rest)))
+
+
+def _chunks(items: Iterator[Any]) -> Iterator[list[Any]]:
+    while taken := list(itertools.islice(items, ITEMS_PER_BATCH)):
+        yield taken
+
+
+def _python_objects(items: Any) -> list[Any] | None:
+    """Return the objects of a pandas or Polars column of objects, missing values as None; None if it is another input.
+
+    Arrow has no type for objects: pandas would guess one, which may turn text into bytes, and Polars would hand over
+    their addresses.
+    """
+    pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
+    if pandas is not None and isinstance(items, pandas.Series):
+        values = items.dtype.categories if isinstance(items.dtype, pandas.CategoricalDtype) else items
+        if values.dtype == object:
+            return list(items.astype(object).where(items.notna(), None))
+    if polars is not None and isinstance(items, polars.Series) and items.dtype == polars.Object:
+        return list(items)
+    return None
+
+
+def _only_column(items: Any) -> Any:
+    """Return the one column of a pandas or Polars frame, without the index that pandas would count as another."""
+    for library in ("pandas", "polars"):
+        module = sys.modules.get(library)
+        if module is not None and isinstance(items, module.DataFrame):
+            if items.shape[1] != 1:
+                raise InvalidParameter(
+                    f"a table of labels must have one column; got {items.shape[1]}."
+                    " Select the column that holds the labels."
+                )
+            return items[items.columns[0]]
+    return items
 
 
 def weight_batches(weights: Any) -> BatchWeights:
@@ -74,7 +119,6 @@ def weight_batches(weights: Any) -> BatchWeights:
 
     Raises:
         InvalidParameter: a weight that is not a whole number from 0 to 2^63 - 1.
-
     """
     try:
         return BatchWeights(list(label_batches(weights)))

@@ -60,7 +60,6 @@ class SpaceSaving:
     >>> pages.extend(["/home", "/cart", "/home"])
     >>> pages
     SpaceSaving(capacity=1000, tie='least-recent', labels='text')
-
     """
 
     def __init__(
@@ -120,9 +119,10 @@ class SpaceSaving:
         Raises:
             UnsupportedLabel: not an int, str or bytes, or not of the kind that this summary holds.
             InvalidParameter: a weight that is no whole number from 0 to 2^63 - 1, or a sum of weights above that.
-
         """
         try:
+            if isinstance(weight, bool):
+                raise TypeError
             self._tables.update(item, weight)
         except DptopError:
             raise
@@ -134,7 +134,7 @@ class SpaceSaving:
         """Count many items in their order: the same as `update` for each.
 
         A list, a tuple, an array or a column is checked whole, then counted: on an error nothing of it is. An error in
-        the middle of an iterable or a stream leaves the summary incomplete, and it is never released.
+        an iterable or a stream that was begun leaves the summary incomplete, and it is never released.
 
         Args:
             items: see `dptop.source.label_batches`: list, iterable, NumPy, Arrow, pandas, Polars, DuckDB.
@@ -145,14 +145,18 @@ class SpaceSaving:
             UnsupportedLabel: items that are no labels, or of another kind than this summary holds.
             InvalidParameter: weights that are no whole numbers or not as many as items, or that sum past 2^63 - 1.
             SourceError: an Arrow stream broke off.
-
         """
         threads = whole_number("threads", threads, 1, MAX_THREADS, "One per core is best.")
         batches = label_batches(items)
         if weights is None:
             self._count(batches, threads)
             return
-        collected = list(batches)
+        collected: list[_native.LabelBatch] = []
+        try:
+            collected.extend(batches)
+        except BaseException:
+            self._incomplete |= bool(collected)
+            raise
         known = weight_batches(weights)
         lengths = [len(batch) for batch in collected]
         if sum(lengths) != len(known):
@@ -197,12 +201,11 @@ class SpaceSaving:
         return self._tables.to_bytes(Record(self._budget, self._incomplete, dict(self._ledger.entries)).to_bytes())
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> SpaceSaving:
+    def from_bytes(cls, data: bytes | bytearray | memoryview) -> SpaceSaving:
         """Read a saved summary; going on with it is the same as never having saved it.
 
         Raises:
             CorruptSummary: the bytes are cut short, changed, foreign or contradict themselves.
-
         """
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise InvalidParameter(f"a saved summary is bytes; got {type(data).__name__}. Use dptop.load for a path.")
@@ -221,7 +224,6 @@ class SpaceSaving:
 
         Raises:
             SourceError: the file cannot be written.
-
         """
         target = Path(path)
         try:
@@ -254,7 +256,6 @@ def load(path: str | os.PathLike[str]) -> SpaceSaving:
     Raises:
         SourceError: the file cannot be read.
         CorruptSummary: it holds no whole, consistent summary.
-
     """
     try:
         data = Path(path).read_bytes()

@@ -36,7 +36,6 @@ class Tie(Enum):
 
         >>> Tie.of("least-recent").isolated_per_side
         1
-
         """
         try:
             return cls(value)

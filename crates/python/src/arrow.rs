@@ -8,22 +8,29 @@ use std::sync::{Mutex, PoisonError};
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
 use arrow_array::ffi_stream::{ArrayStreamReader, FFI_ArrowArrayStream};
 use arrow_array::{ArrayReader, ArrayRef, make_array};
+use arrow_schema::Field;
+use pyo3::exceptions::{
+    PyException, PyImportError, PyMemoryError, PyOverflowError, PyTypeError, PyValueError,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
-use crate::batch::{LabelBatch, kind_of};
-use crate::errors::SourceError;
+use crate::batch::{LabelBatch, kind_of_field};
+use crate::errors::{SourceError, UnsupportedLabel};
 
 /// The array of an object with `__arrow_c_array__`.
 pub fn to_array(object: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
-    let capsules = object.call_method0("__arrow_c_array__")?;
+    let capsules = hand_over(object, "__arrow_c_array__")?;
     let capsules = capsules.cast::<PyTuple>()?;
     let (schema, array) = (capsules.get_item(0)?, capsules.get_item(1)?);
     let schema = capsule_pointer(&schema, c"arrow_schema")?.cast::<FFI_ArrowSchema>();
     let array = capsule_pointer(&array, c"arrow_array")?.cast::<FFI_ArrowArray>();
     // SAFETY: the capsules' names say what they hold; the array is moved out, which leaves a released one behind,
     // and the schema is only read while its capsule is alive.
-    let data = unsafe { from_ffi(FFI_ArrowArray::from_raw(array.as_ptr()), schema.as_ref()) };
+    let (schema, array) = unsafe { (schema.as_ref(), FFI_ArrowArray::from_raw(array.as_ptr())) };
+    kind_of_field(&Field::try_from(schema).map_err(arrow_refused)?)?;
+    // SAFETY: the producer says that the schema describes the array.
+    let data = unsafe { from_ffi(array, schema) };
     data.map(make_array).map_err(arrow_refused)
 }
 
@@ -36,7 +43,7 @@ impl ArrowStream {
     /// Take over the stream of an object with `__arrow_c_stream__`.
     #[new]
     fn new(py: Python<'_>, source: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let capsule = source.call_method0("__arrow_c_stream__")?;
+        let capsule = hand_over(source, "__arrow_c_stream__")?;
         let pointer =
             capsule_pointer(&capsule, c"arrow_array_stream")?.cast::<FFI_ArrowArrayStream>();
         // SAFETY: the capsule's name says what it holds; the stream is moved out, which leaves a released one behind.
@@ -44,7 +51,7 @@ impl ArrowStream {
         let reader = py
             .detach(|| ArrayStreamReader::try_new(stream))
             .map_err(arrow_refused)?;
-        kind_of(reader.field().data_type())?;
+        kind_of_field(reader.field())?;
         Ok(Self(Mutex::new(Some(reader))))
     }
 
@@ -68,13 +75,39 @@ impl ArrowStream {
     }
 }
 
+/// Ask an object for its Arrow data. The text of its library's error is left out: it may quote an item.
+fn hand_over<'py>(object: &Bound<'py, PyAny>, method: &str) -> PyResult<Bound<'py, PyAny>> {
+    object.call_method0(method).map_err(|error| {
+        let py = object.py();
+        if error.is_instance_of::<PyImportError>(py)
+            || error.is_instance_of::<PyMemoryError>(py)
+            || !error.is_instance_of::<PyException>(py)
+        {
+            error
+        } else if error.is_instance_of::<PyTypeError>(py)
+            || error.is_instance_of::<PyValueError>(py)
+            || error.is_instance_of::<PyOverflowError>(py)
+        {
+            UnsupportedLabel::new_err(
+                "labels are integers, strings or bytes; the library of this column cannot turn it into one of them. Cast it, for example to strings.",
+            )
+        } else {
+            arrow_failed()
+        }
+    })
+}
+
 fn capsule_pointer(capsule: &Bound<'_, PyAny>, name: &CStr) -> PyResult<NonNull<c_void>> {
     capsule.cast::<PyCapsule>()?.pointer_checked(Some(name))
 }
 
 /// An error of Arrow, without its text, which may quote an item.
 fn arrow_refused(_: arrow_schema::ArrowError) -> PyErr {
+    arrow_failed()
+}
+
+fn arrow_failed() -> PyErr {
     SourceError::new_err(
-        "the Arrow data cannot be read: its producer failed or it breaks the format.",
+        "the Arrow data cannot be read: its producer failed or it breaks the format. Make it again.",
     )
 }

@@ -9,15 +9,15 @@ use arrow_array::types::{
     StringViewType, UInt8Type, UInt16Type, UInt32Type, UInt64Type, Utf8Type,
 };
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, GenericByteArray, GenericByteViewArray, Int64Array,
-    LargeBinaryArray, UInt64Array,
+    Array, ArrayRef, GenericByteArray, GenericByteViewArray, GenericStringArray, Int64Array,
+    OffsetSizeTrait, UInt64Array,
 };
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Field};
 use dptop_readers::TextBlock;
 use dptop_summaries::{ExtendError, Integer, Kind, SpaceSaving, Weights};
 use pyo3::prelude::*;
 
-use crate::errors::{InvalidParameter, unsupported};
+use crate::errors::{InvalidParameter, SourceError, unsupported};
 use crate::{arrow, buffer, sequence};
 
 /// The labels of a batch.
@@ -54,19 +54,15 @@ impl LabelBatch {
 
     pub fn from_array(array: ArrayRef) -> PyResult<Self> {
         let kind = kind_of(array.data_type())?;
-        Ok(match array.data_type() {
-            DataType::Struct(_) => return Self::from_array(only_column(&array)?),
-            DataType::FixedSizeBinary(_) => {
-                let fixed = array.as_fixed_size_binary();
-                let copied: LargeBinaryArray = fixed.iter().collect();
-                Self::new(kind, Labels::Array(Arc::new(copied)))
-            }
-            DataType::Null => {
-                let nulls: BinaryArray = (0..array.len()).map(|_| None::<&[u8]>).collect();
-                Self::new(kind, Labels::Array(Arc::new(nulls)))
-            }
-            _ => Self::new(kind, Labels::Array(array)),
-        })
+        if let DataType::Struct(_) = array.data_type() {
+            return Self::from_array(only_column(&array)?);
+        }
+        if kind == Kind::Text && !is_utf8(&array) {
+            return Err(SourceError::new_err(
+                "text in Arrow data must be UTF-8; some of this is not. Cast the column to binary.",
+            ));
+        }
+        Ok(Self::new(kind, Labels::Array(array)))
     }
 
     pub fn len(&self) -> usize {
@@ -149,6 +145,22 @@ fn only_column(array: &ArrayRef) -> PyResult<ArrayRef> {
     Ok(table.column(0).clone())
 }
 
+/// The kind of label that an Arrow column holds. An extension that stores integers means something else by them: a
+/// period of time, a boolean.
+pub fn kind_of_field(field: &Field) -> PyResult<Kind> {
+    let kind = kind_of(field.data_type())?;
+    let column = match field.data_type() {
+        DataType::Struct(fields) => &fields[0],
+        _ => field,
+    };
+    match column.extension_type_name() {
+        Some(name) if kind == Kind::Integer => {
+            Err(unsupported(&format!("the Arrow extension type {name}")))
+        }
+        _ => Ok(kind),
+    }
+}
+
 /// The kind of label that an Arrow type holds, a table with one column standing for its column.
 pub fn kind_of(data_type: &DataType) -> PyResult<Kind> {
     match data_type {
@@ -160,10 +172,7 @@ pub fn kind_of(data_type: &DataType) -> PyResult<Kind> {
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => Ok(Kind::Bytes),
         DataType::FixedSizeBinary(_) | DataType::Null => Ok(Kind::Bytes),
         DataType::Dictionary(_, values)
-            if !matches!(
-                **values,
-                DataType::Dictionary(..) | DataType::FixedSizeBinary(_)
-            ) =>
+            if !matches!(**values, DataType::Dictionary(..) | DataType::Struct(_)) =>
         {
             kind_of(values)
         }
@@ -184,6 +193,33 @@ fn type_name(data_type: &DataType) -> String {
         .next()
         .unwrap_or_default()
         .to_owned()
+}
+
+/// True if the text of an array, which came as its producer made it, is text. A dictionary's values all count.
+fn is_utf8(array: &ArrayRef) -> bool {
+    match array.data_type() {
+        DataType::Utf8 => all_utf8(array.as_string::<i32>()),
+        DataType::LargeUtf8 => all_utf8(array.as_string::<i64>()),
+        DataType::Utf8View => {
+            let views = array.as_string_view().clone().to_binary_view();
+            views
+                .iter()
+                .flatten()
+                .all(|bytes| std::str::from_utf8(bytes).is_ok())
+        }
+        DataType::Dictionary(..) => is_utf8(array.as_any_dictionary().values()),
+        _ => true,
+    }
+}
+
+fn all_utf8<O: OffsetSizeTrait>(array: &GenericStringArray<O>) -> bool {
+    let offsets = array.value_offsets();
+    let (first, last) = (offsets[0].as_usize(), offsets[array.len()].as_usize());
+    array.value_data()[first..last].is_ascii()
+        || offsets.windows(2).enumerate().all(|(i, ends)| {
+            let bytes = &array.value_data()[ends[0].as_usize()..ends[1].as_usize()];
+            array.is_null(i) || std::str::from_utf8(bytes).is_ok()
+        })
 }
 
 /// What is done with an array once its type is known.
@@ -264,6 +300,10 @@ fn plain<V: Visit>(array: &ArrayRef, visit: V) -> V::Output {
         DataType::LargeBinary => strings(array.as_bytes::<LargeBinaryType>(), visit),
         DataType::Utf8View => views(array.as_byte_view::<StringViewType>(), visit),
         DataType::BinaryView => views(array.as_byte_view::<BinaryViewType>(), visit),
+        DataType::FixedSizeBinary(_) => {
+            let fixed = array.as_fixed_size_binary();
+            visit.strings(fixed.len(), |i| fixed.is_valid(i).then(|| fixed.value(i)))
+        }
         _ => visit.strings(array.len(), |_| None), // nulls only: `kind_of` lets no other type in
     }
 }

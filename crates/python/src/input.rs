@@ -2,8 +2,11 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use dptop_readers as readers;
 use dptop_readers::{Block, Detected, Format, Options};
@@ -13,6 +16,9 @@ use pyo3::types::PyBytes;
 
 use crate::batch::{LabelBatch, Labels};
 use crate::errors::{InvalidParameter, SourceError, UnsupportedLabel};
+
+/// How long a call that waits for others goes on without looking for a signal.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// An opened file or standard input: looked at, not yet read.
 #[pyclass(frozen, module = "dptop._native")]
@@ -42,6 +48,35 @@ impl Read for Interruptible {
             }
         }
     }
+}
+
+/// Open a file. A named pipe opens only once somebody writes to it, and the call starts again after a signal: so another
+/// thread makes it, and this one looks for signals.
+fn open(py: Python<'_>, path: &Path) -> PyResult<File> {
+    let failed = |error: io::Error| {
+        SourceError::new_err(format!(
+            "the file cannot be opened: {error}. Check its path and permissions."
+        ))
+    };
+    let (sender, receiver) = mpsc::channel();
+    let receiver = Mutex::new(receiver); // to be lent to a closure that runs detached from Python
+    let owned = path.to_owned();
+    let thread = thread::Builder::new().spawn(move || sender.send(File::open(owned)));
+    thread.map_err(failed)?;
+    let opened = loop {
+        match py.detach(|| lock(&receiver).recv_timeout(SIGNAL_INTERVAL)) {
+            Ok(opened) => break opened,
+            Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+            Err(RecvTimeoutError::Disconnected) => break Err(io::ErrorKind::Other.into()),
+        }
+    };
+    let file = opened.map_err(failed)?;
+    if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        return Err(SourceError::new_err(
+            "this is a folder, and labels come from files. Name the files in it.",
+        ));
+    }
+    Ok(file)
 }
 
 fn refused(py: Python<'_>, error: &readers::Error) -> PyErr {
@@ -77,9 +112,7 @@ impl Input {
     #[new]
     fn new(py: Python<'_>, path: Option<PathBuf>) -> PyResult<Self> {
         let stream: Box<dyn Read + Send> = match &path {
-            Some(path) => Box::new(py.detach(|| File::open(path)).map_err(|error| {
-                SourceError::new_err(format!("the file cannot be opened: {error}"))
-            })?),
+            Some(path) => Box::new(open(py, path)?),
             None => readers::standard_input().map_err(|error| refused(py, &error))?,
         };
         let stream = Box::new(Interruptible(stream));

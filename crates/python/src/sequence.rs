@@ -55,10 +55,9 @@ pub fn with_item<R>(
     if !object.is_instance_of::<PyBool>()
         && kind.hasattr("__index__")?
         && !kind.hasattr("__len__")?
+        && let Ok(index) = object.call_method0("__index__")
     {
-        if let Ok(index) = object.call_method0("__index__") {
-            return f(Some(Item::Integer(integer(&index)?)));
-        }
+        return f(Some(Item::Integer(integer(&index)?)));
     }
     Err(unsupported(&format!("{}", kind.name()?)))
 }

@@ -12,7 +12,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-/// Items of one kind.
+/// A column of one kind: integers in the first type that holds them all.
 #[derive(FromPyObject)]
 pub enum Items {
     Signed(Vec<i64>),
@@ -39,17 +39,16 @@ fn column(items: Items) -> Result<ArrayRef, ArrowError> {
 pub fn table_stream(
     py: Python<'_>,
     items: Items,
-    counts: Vec<i64>,
-    lows: Vec<i64>,
-    highs: Vec<i64>,
+    counts: Items,
+    lows: Items,
+    highs: Items,
 ) -> PyResult<Bound<'_, PyCapsule>> {
     let table = column(items).and_then(|items| {
-        let integers = |values| Arc::new(Int64Array::from(values)) as ArrayRef;
         RecordBatch::try_from_iter([
             ("item", items),
-            ("count", integers(counts)),
-            ("low", integers(lows)),
-            ("high", integers(highs)),
+            ("count", column(counts)?),
+            ("low", column(lows)?),
+            ("high", column(highs)?),
         ])
     });
     let table =

@@ -126,7 +126,11 @@ enum Member {
 impl Content {
     /// Recognises the compression by the first bytes; `name` decides only where the input ends within a signature.
     pub(crate) fn new(mut source: Source, name: Option<&Path>) -> Result<Content> {
+        let claimed = name.and_then(Compression::from_name);
         let head = source.peek(SIGNATURE_BYTES)?;
+        if let (true, Some(compression)) = (head.is_empty(), claimed) {
+            return Err(truncated(compression, 0)); // even nothing has an end mark
+        }
         let Some(compression) = Compression::ALL
             .into_iter()
             .find(|c| !head.is_empty() && c.agrees(head))
@@ -137,8 +141,7 @@ impl Content {
             });
         };
         if head.len() < compression.signature_len() {
-            let claimed = name.and_then(Compression::from_name) == Some(compression);
-            if claimed || compression.is_told_by(head) {
+            if claimed == Some(compression) || compression.is_told_by(head) {
                 return Err(truncated(compression, head.len() as u64));
             }
             return Ok(Content {

@@ -76,7 +76,7 @@ fn every_truncation_is_an_error_except_between_members() {
         let first = compress(TEXT);
         let both = [first.clone(), compress(b"more\n")].concat();
         let name = format!("words.{extension}");
-        for length in 1..both.len() {
+        for length in 0..both.len() {
             let cut = &both[..length];
             let result = named(cut, &name)
                 .and_then(|input| input.into_reader(lines()))

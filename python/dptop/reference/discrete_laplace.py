@@ -30,7 +30,6 @@ def discrete_laplace(numerator: int, count: int, seed: bytes | None) -> list[int
 
     >>> discrete_laplace(2**32, 8, bytes(32)) == discrete_laplace(2**32, 8, bytes(32))
     True
-
     """
     common = gcd(numerator, EPSILON_DENOMINATOR)
     words = system_words() if seed is None else seeded_words(seed)

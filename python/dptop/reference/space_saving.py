@@ -34,7 +34,6 @@ class SpaceSaving(Generic[Label]):
     ...     summary.update(label)
     >>> summary.counters(), summary.minimum, summary.length
     ({'a': 2, 'c': 2}, 2, 4)
-
     """
 
     def __init__(self, capacity: int, tie: str | Tie = Tie.LEAST_RECENT) -> None:
@@ -50,7 +49,6 @@ class SpaceSaving(Generic[Label]):
 
         Raises:
             InvalidParameter: a negative weight.
-
         """
         if weight < 0:
             raise InvalidParameter(f"weight must not be negative; got {weight}. Items cannot be taken back.")

@@ -1,0 +1,50 @@
+"""Fixtures of the command line's tests: run it in this process, with real file descriptors."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from dptop.cli import main
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Outcome(NamedTuple):
+    """What a run of the command line left behind."""
+
+    code: int
+    out: bytes
+    err: str
+
+
+Command = Callable[..., Outcome]
+"""Run `dptop` with arguments, and `stdin=` bytes on standard input."""
+
+
+@pytest.fixture
+def dptop_command(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Iterator[Command]:
+    """Give the command line as a function. It reads descriptor 0 and writes 1 and 2, as in a process of its own."""
+    own_stdin = os.dup(0)
+
+    def run(*arguments: object, stdin: bytes = b"") -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["dptop", *map(str, arguments)])
+        with tempfile.TemporaryFile() as file:
+            file.write(stdin)
+            file.seek(0)
+            os.dup2(file.fileno(), 0)
+        with pytest.raises(SystemExit) as exited:
+            main()
+        captured = capfdbinary.readouterr()
+        assert isinstance(exited.value.code, int)
+        return Outcome(exited.value.code, captured.out, captured.err.decode())
+
+    yield run
+    os.dup2(own_stdin, 0)
+    os.close(own_stdin)

@@ -1,0 +1,782 @@
+"""Every way in gives the counters of the plain list; what is no label is refused without being quoted."""
+
+from __future__ import annotations
+
+import array
+import copy
+import datetime
+import decimal
+import fractions
+import math
+import pickle
+import subprocess
+import sys
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import dptop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+INTEGERS = [3, 1, 2, 3, 3, 1, 100, 0]
+TEXT = ["b", "a", "", "é", "b", "b", "a", "\U0001f600"]
+BYTES = [b"b", b"a", b"", b"\xff", b"b", b"b", b"a", b"\xc3\xa9"]
+
+Counters = list[tuple[Any, int]]
+
+
+def counters(items: Any, **arguments: Any) -> Counters:
+    summary = dptop.SpaceSaving(20)
+    summary.extend(items, **arguments)
+    assert not summary._incomplete
+    return summary.private_counters()
+
+
+def plain(items: list[Any]) -> Counters:
+    """Return the counters by one update for each item that is no null."""
+    summary = dptop.SpaceSaving(20)
+    for item in items:
+        if item is not None:
+            summary.update(item)
+    return summary.private_counters()
+
+
+def with_nulls(items: list[Any]) -> list[Any]:
+    return [None, *items[:3], None, *items[3:], None, None]
+
+
+KINDS: dict[str, list[Any]] = {"integers": INTEGERS, "text": TEXT, "bytes": BYTES}
+
+
+class Reiterable:
+    """Neither a sequence nor an iterator."""
+
+    def __init__(self, items: list[Any]) -> None:
+        self._items = items
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._items)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "form",
+    [list, tuple, iter, lambda items: (i for i in items), lambda items: map(copy.copy, items), Reiterable, pd.Index],
+)
+def test_sequences_and_iterables(kind: str, form: Callable[[list[Any]], Any]) -> None:
+    """Lists, tuples and iterables of any sort; None is skipped."""
+    assert counters(form(KINDS[kind])) == plain(KINDS[kind])
+    if form is not pd.Index:
+        assert counters(form(with_nulls(KINDS[kind]))) == plain(KINDS[kind])
+
+
+def test_unordered_and_virtual_iterables() -> None:
+    """A set, the keys of a dict, a dict, a range, a long generator, and nothing at all."""
+    assert counters(set(INTEGERS)) == plain(sorted(set(INTEGERS)))
+    assert counters(dict.fromkeys(TEXT)) == counters(dict.fromkeys(TEXT).keys()) == plain(list(dict.fromkeys(TEXT)))
+    assert counters(range(5)) == plain([0, 1, 2, 3, 4])
+    assert counters(i % 7 for i in range(200_000)) == counters([i % 7 for i in range(200_000)])
+    nothing: list[Any] = [[], (), iter([]), range(0), {}, [None], iter([None, None])]
+    for empty in nothing:
+        assert counters(empty) == []
+
+
+def test_an_iterable_is_the_same_as_its_list_where_the_table_is_full() -> None:
+    """Pieces of an iterable are counted in order: evictions are those of one long list."""
+    items = [int(i) for i in np.random.default_rng(3).zipf(1.3, 150_000) % 1000]
+    assert counters(iter(items)) == counters(items)
+
+
+@pytest.mark.parametrize("name", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
+@pytest.mark.parametrize("order", ["<", ">", "="])
+def test_numpy_integers(name: str, order: str) -> None:
+    """All widths, byte orders, strides and flags, and arrays that are empty."""
+    kind: Any = np.dtype(name).newbyteorder(order)  # type: ignore[arg-type]  # its stub wants a literal
+    values = np.array(INTEGERS, kind)
+    edges = [int(np.iinfo(name).min), int(np.iinfo(name).max)]
+    strided = np.repeat(values, 3)[::3]
+    reverse = values[::-1]
+    frozen = values.copy()
+    frozen.flags.writeable = False
+    column = np.array([INTEGERS, INTEGERS], kind).T[:, 0]
+    unaligned = np.frombuffer(b"x" + values.tobytes(), kind, offset=1)
+    field = np.zeros(len(values), [("pad", "u1"), ("x", kind)])
+    field["x"] = values
+    for form in (values, strided, frozen, column, unaligned, field["x"]):
+        assert counters(form) == plain(INTEGERS)
+    assert counters(reverse) == plain(INTEGERS[::-1])
+    assert counters(np.array(edges, kind)) == plain(edges)
+    assert counters(values[:0]) == []
+    assert counters(list(values)) == plain(INTEGERS)
+
+
+@pytest.mark.parametrize(
+    ("items", "kind"),
+    [
+        (TEXT, "U"),
+        (TEXT, "<U5"),
+        (TEXT, ">U5"),
+        (TEXT, object),
+        (TEXT, np.dtypes.StringDType()),
+        (BYTES, "S"),
+        (BYTES, "S7"),
+        (BYTES, object),
+        (INTEGERS, object),
+    ],
+)
+def test_numpy_text_bytes_and_objects(items: list[Any], kind: Any) -> None:
+    """Fixed-width cells without their padding, objects, and text of variable width, in any stride."""
+    values = np.array(items, kind)
+    assert counters(values) == plain(items)
+    assert counters(np.repeat(values, 2)[::2]) == plain(items)
+    assert counters(values[:0]) == []
+    assert counters(list(values)) == plain(items)
+
+
+def test_numpy_nulls_and_cells_of_no_width() -> None:
+    """None among objects and among text of variable width is skipped; cells without width are empty labels."""
+    assert counters(np.array(with_nulls(TEXT), object)) == plain(TEXT)
+    assert counters(np.array(with_nulls(TEXT), np.dtypes.StringDType(na_object=None))) == plain(TEXT)
+    assert counters(np.array(["", ""])) == [("", 2)]
+    assert counters(np.zeros(3, "S0")) == [(b"", 3)]
+
+
+def test_buffers() -> None:
+    """What speaks the buffer protocol: array.array of all integer codes, and memoryview, sliced or not."""
+    for code in "bBhHiIlLqQ":
+        values = array.array(code, INTEGERS)
+        assert counters(values) == plain(INTEGERS)
+        assert counters(memoryview(values)) == plain(INTEGERS)
+        assert counters(memoryview(values)[::2]) == plain(INTEGERS[::2])
+        assert counters(memoryview(values)[1:1]) == []
+    assert counters(memoryview(b"abca")) == [(97, 2), (98, 1), (99, 1)]
+    assert counters(memoryview(array.array("H", INTEGERS)[:])) == plain(INTEGERS)
+
+
+INTEGER_TYPES = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]
+TEXT_TYPES = [pa.string(), pa.large_string(), pa.string_view()]
+BYTES_TYPES = [pa.binary(), pa.large_binary(), pa.binary_view()]
+FIXED = [b"ab", b"cd", b"ab", b"\0\0", b"ab", b"\xff\xff"]
+
+ARROW = [
+    *[(INTEGERS, kind) for kind in INTEGER_TYPES],
+    *[(TEXT, kind) for kind in TEXT_TYPES],
+    *[(BYTES, kind) for kind in BYTES_TYPES],
+    (FIXED, pa.binary(2)),
+    ([item * 9 for item in TEXT], pa.string_view()),  # too long to be held in the view itself
+]
+
+
+def arrow_forms(values: Any) -> Iterator[Any]:
+    """Yield an Arrow array in every packing that Arrow objects come in."""
+    yield values
+    yield pa.concat_arrays([values[:2], values, values[:1]])[2 : 2 + len(values)]
+    yield pa.chunked_array([values[:3], values[3:3], values[3:]])
+    yield pa.table({"column": values})
+    yield pa.table({"column": pa.chunked_array([values[:1], values[1:]])})
+    yield pa.record_batch({"column": values})
+    yield pa.record_batch({"column": values})[0 : len(values)]
+    batches = [pa.record_batch({"column": part}) for part in (values[:4], values[4:])]
+    yield pa.RecordBatchReader.from_batches(batches[0].schema, batches)
+
+
+@pytest.mark.parametrize(
+    ("items", "kind"), ARROW, ids=lambda value: str(value) if isinstance(value, pa.DataType) else ""
+)
+def test_arrow(items: list[Any], kind: Any) -> None:
+    """Every type in every packing, with and without nulls, with offsets, and as a dictionary."""
+    for some in (items, with_nulls(items)):
+        for form in arrow_forms(pa.array(some, kind)):
+            assert counters(form) == plain(items)
+        middle = pa.array([*some, *some], kind)[2 : 2 + len(some)]
+        assert counters(middle) == plain([*some, *some][2 : 2 + len(some)])
+    assert counters(pa.array([], kind)) == []
+    assert counters(pa.chunked_array([], kind)) == []
+    assert counters(pa.nulls(3, kind)) == []
+
+
+@pytest.mark.parametrize("index", [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32()])
+@pytest.mark.parametrize(
+    ("items", "kind"), ARROW, ids=lambda value: str(value) if isinstance(value, pa.DataType) else ""
+)
+def test_arrow_dictionaries(items: list[Any], kind: Any, index: Any) -> None:
+    """Values are counted, not codes: equal values under two codes are one label; nulls in codes and values are none."""
+    values = pa.array([*dict.fromkeys(items), None, *dict.fromkeys(items)], kind)
+    half = len(dict.fromkeys(items))
+    codes = [list(dict.fromkeys(items)).index(item) + (half + 1) * (i % 2) for i, item in enumerate(items)]
+    with_gaps = [half, *codes[:2], None, *codes[2:], half, None]
+    for some in (codes, with_gaps):
+        encoded = pa.DictionaryArray.from_arrays(pa.array(some, index), values)
+        for form in arrow_forms(encoded):
+            assert counters(form) == plain(items)
+    encoded = pa.DictionaryArray.from_arrays(pa.array(codes, index), values)
+    assert counters(encoded[1:-1]) == plain(items[1:-1])
+
+
+def test_arrow_chunks_with_dictionaries_of_their_own() -> None:
+    """The same code may stand for another value in the next chunk."""
+    chunks = pa.chunked_array([pa.array(["a", "b", "a"]).dictionary_encode(), pa.array(["b", "b"]).dictionary_encode()])
+    assert counters(chunks) == [("b", 3), ("a", 2)]
+
+
+def test_arrow_nulls() -> None:
+    """A column of the null type holds nothing and does not fix the kind."""
+    summary = dptop.SpaceSaving(10)
+    for form in arrow_forms(pa.nulls(8)):
+        summary.extend(form)
+    summary.extend(pa.DictionaryArray.from_arrays(pa.array([0, None], pa.int8()), pa.nulls(1)))
+    assert "labels=None" in repr(summary)
+    summary.update(1)
+    assert summary.private_counters() == [(1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("items", "kind"),
+    [
+        *[
+            (INTEGERS, kind)
+            for kind in (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
+        ],
+        (TEXT, pl.String),
+        (TEXT, pl.Categorical),
+        (TEXT, pl.Enum(sorted(set(TEXT)))),
+        (BYTES, pl.Binary),
+        (TEXT, pl.Object),
+    ],
+)
+def test_polars(items: list[Any], kind: Any) -> None:
+    """Series and frames with one column."""
+    for some in (items, with_nulls(items)):
+        series = pl.Series("column", some, kind)
+        assert counters(series) == counters(series.to_frame()) == plain(items)
+        assert counters(pl.concat([series[:3], series[3:]], rechunk=False)) == plain(items)
+    assert counters(pl.Series("column", [], kind)) == []
+
+
+@pytest.mark.parametrize(
+    ("items", "kind"),
+    [
+        *[(INTEGERS, kind) for kind in ("int8", "int64", "uint64", "Int64", "UInt8", object, "category")],
+        *[(TEXT, kind) for kind in ("str", "string", object, "category", pd.ArrowDtype(pa.large_string()))],
+        *[(BYTES, kind) for kind in (object, "category", pd.ArrowDtype(pa.binary()))],
+        ([-1, 2**64 - 1, -1], object),
+    ],
+)
+def test_pandas(items: list[Any], kind: Any) -> None:
+    """Series and frames with one column, whatever their index; missing values are skipped."""
+    series = pd.Series(items, dtype=kind)
+    assert counters(series) == counters(series.to_frame("column")) == plain(items)
+    moved = series.set_axis([f"row {i}" for i in range(len(series))])
+    assert counters(moved) == counters(moved.to_frame("column")) == plain(items)
+    assert counters(series[::2]) == plain(items[::2])
+    assert counters(series[:0]) == []
+    if not str(kind).lower().startswith(("int", "uint")) or str(kind)[0].isupper():
+        gaps = pd.Series(with_nulls(items), dtype=kind)
+        assert counters(gaps) == counters(gaps.to_frame("column")) == plain(items)
+    if kind is object:
+        missing: list[Any] = [None, math.nan, pd.NA, pd.NaT, *items]
+        assert counters(pd.Series(missing, dtype=object)) == plain(items)
+
+
+def test_duckdb() -> None:
+    """A relation with one column, larger than one chunk of its stream."""
+    relation = duckdb.sql("select case when i % 5 = 0 then null else 'x' || (i % 4) end as c from range(100000) r(i)")
+    expected = [f"x{i % 4}" for i in range(100_000) if i % 5]
+    assert sorted(counters(relation)) == sorted(plain(expected))
+    assert counters(duckdb.sql("select i::smallint from range(3) r(i)")) == [(0, 1), (1, 1), (2, 1)]
+
+
+def test_files(tmp_path: Path) -> None:
+    """What `read_labels` reads is an input like the others."""
+    path = tmp_path / "lines"
+    path.write_bytes(b"\n".join(BYTES[:2]) + b"\n")
+    assert counters(dptop.read_labels(path)) == [(b"a", 1), (b"b", 1)]
+
+
+PEAKS = """
+import pyarrow as pa
+import dptop
+
+def peak():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM:"))
+
+values = pa.array(["x" * 4000] * 32_000, pa.large_string())
+views = values.cast(pa.string_view())
+summary = dptop.SpaceSaving(10)
+summary.extend(values[:10])
+before = peak()
+for form in (values, views, pa.chunked_array([values, values]), pa.table({"x": values}), values.dictionary_encode()):
+    summary.extend(form)
+print(peak() - before)
+before = peak()
+copied = values.to_pylist()
+print(peak() - before)
+assert summary.private_counters() == [("x" * 4000, 192_010)]
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc tells how far a process grew")
+def test_text_is_not_copied_on_the_way_in() -> None:
+    """While 128 MB of text are counted from Arrow arrays, the process grows by little; a copy shows as growth."""
+    done = subprocess.run([sys.executable, "-c", PEAKS], capture_output=True, text=True, check=True)
+    counting, copying = map(int, done.stdout.split())
+    assert counting < 32_000_000
+    assert copying > 100_000_000
+
+
+SECRET = "SECRET-8731"
+NUMBER = 8731_8731
+DAY = datetime.date(1987, 3, 1)
+
+NO_LABELS: dict[str, Any] = {
+    "float": [1.5],
+    "NaN": [math.nan],
+    "bool": [True],
+    "NumPy bool": [np.True_],
+    "NumPy float": [np.float64(87318731.0)],
+    "date": [DAY],
+    "time": [datetime.datetime(1987, 3, 1)],
+    "Decimal": [decimal.Decimal(NUMBER)],
+    "Fraction": [fractions.Fraction(NUMBER)],
+    "UUID": [uuid.UUID(int=NUMBER)],
+    "list": [[SECRET]],
+    "tuple": [(SECRET,)],
+    "dict": [{SECRET: 1}],
+    "bytearray": [bytearray(SECRET.encode())],
+    "complex": [complex(NUMBER, 1)],
+    "object": [object()],
+    "an integer above the range": [2**64 + NUMBER],
+    "an integer below the range": [-(2**63) - NUMBER],
+    "text with a lone surrogate": [SECRET + "\ud800"],
+    "text after bytes": [b"a", SECRET],
+    "bytes after text": ["a", SECRET.encode()],
+    "text after integers": [1, SECRET],
+    "an integer after text": [SECRET, NUMBER],
+    "a float after integers": [NUMBER, 0.5],
+    "a zero-dimensional array": [np.array(NUMBER)],
+    "NumPy floats": np.array([87318731.0]),
+    "NumPy bools": np.array([True]),
+    "NumPy dates": np.array([DAY], "M8[D]"),
+    "NumPy durations": np.array([NUMBER], "m8[s]"),
+    "NumPy records": np.array([(NUMBER,)], [("x", "i8")]),
+    "NumPy complex": np.array([1j]),
+    "NumPy objects of two kinds": np.array([SECRET, NUMBER], object),
+    "NumPy text with a lone surrogate": np.array([SECRET + "\ud800"]),
+    "masked NumPy": np.ma.array([NUMBER, 2], mask=[False, True]),
+    "a memoryview of floats": memoryview(array.array("d", [87318731.0])),
+    "an array of floats": array.array("d", [87318731.0]),
+    "Arrow floats": pa.array([87318731.0]),
+    "Arrow half floats": pa.array([np.float16(1)]),
+    "Arrow bools": pa.array([True]),
+    "Arrow dates": pa.array([DAY]),
+    "Arrow times": pa.array([0], pa.timestamp("s", tz="Europe/Berlin")),
+    "Arrow decimals": pa.array([decimal.Decimal(NUMBER)]),
+    "Arrow lists": pa.array([[SECRET]]),
+    "Arrow structures": pa.table({"x": pa.array([{SECRET: SECRET, "b": 1}])}),
+    "a structure in a structure": pa.table({"x": pa.array([{SECRET: SECRET}])}),
+    "Arrow runs": pa.RunEndEncodedArray.from_arrays([1], [SECRET]),
+    "an empty Arrow column of floats": pa.chunked_array([], pa.float64()),
+    "a dictionary of floats": pa.array([87318731.0]).dictionary_encode(),
+    "a dictionary of dates": pa.array([DAY]).dictionary_encode(),
+    "Polars floats": pl.Series([87318731.0]),
+    "Polars bools": pl.Series([True]),
+    "Polars dates": pl.Series([DAY]),
+    "Polars lists": pl.Series([[SECRET]]),
+    "Polars objects": pl.Series([object()], dtype=pl.Object),
+    "Polars objects of two kinds": pl.Series([SECRET, NUMBER], dtype=pl.Object),
+    "pandas floats": pd.Series([87318731.0]),
+    "pandas integers with NaN": pd.Series([NUMBER, None]),
+    "pandas bools": pd.Series([True]),
+    "pandas dates": pd.Series(pd.to_datetime([DAY])),
+    "pandas text and integers": pd.Series([SECRET, NUMBER], dtype=object),
+    "pandas integers and text": pd.Series([NUMBER, SECRET], dtype=object),
+    "pandas text and bytes": pd.Series(["a", SECRET.encode()], dtype=object),
+    "pandas objects": pd.Series([object(), SECRET], dtype=object),
+    "pandas lone surrogates": pd.Series([SECRET + "\ud800"], dtype=object),
+    "pandas integers out of range": pd.Series([2**64 + NUMBER], dtype=object),
+    "pandas categories of two kinds": pd.Series([SECRET, SECRET.encode()], dtype="category"),
+    "Arrow booleans in bytes": pa.array([1, 0, 1], pa.bool8()),
+    "a table of Arrow booleans in bytes": pa.table({"x": pa.array([1, 0, 1], pa.bool8())}),
+    "pandas periods": pd.Series(pd.period_range("1987-03", periods=2, freq="M")),
+    "DuckDB doubles": "select 87318731.0::double",
+}
+
+
+@pytest.mark.parametrize("name", NO_LABELS)
+def test_what_is_no_label_is_refused(name: str) -> None:
+    """The error tells to cast and quotes no item, be it through the text of another library; nothing changes."""
+    items = NO_LABELS[name]
+    if name.startswith("DuckDB"):
+        items = duckdb.sql(items)
+    for before in ([], [7, 7, 8]):
+        summary = dptop.SpaceSaving(10)
+        summary.extend(before)
+        state = summary.to_bytes()
+        with pytest.raises(dptop.UnsupportedLabel) as caught:
+            summary.extend(items)
+        quotes_nothing(caught.value)
+        assert any(word in str(caught.value).lower() for word in ("cast", "encode", "pass")), "no remedy"
+        assert summary.to_bytes() == state
+        assert not summary._incomplete
+
+
+def quotes_nothing(error: BaseException | None) -> None:
+    """Check the text of an error and of those that led to it."""
+    while error is not None:
+        text = str(error)
+        for secret in (SECRET, "8731", "1987", "\ud800", "DAY"):
+            assert secret not in text
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
+@pytest.mark.parametrize(
+    "item", [NO_LABELS[name][0] for name in NO_LABELS if type(NO_LABELS[name]) is list and len(NO_LABELS[name]) == 1]
+)
+def test_update_refuses_what_extend_refuses(item: Any) -> None:
+    """One item at a time, the same rules."""
+    summary = dptop.SpaceSaving(10)
+    state = summary.to_bytes()
+    with pytest.raises(dptop.UnsupportedLabel) as caught:
+        summary.update(item)
+    quotes_nothing(caught.value)
+    assert summary.to_bytes() == state
+
+
+@pytest.mark.parametrize("first", KINDS)
+@pytest.mark.parametrize("second", KINDS)
+def test_a_second_kind_in_a_later_batch_is_refused(first: str, second: str) -> None:
+    """Whatever it comes in; the summary stays as it was and goes on with its own kind."""
+    if first == second:
+        return
+    summary = dptop.SpaceSaving(10)
+    summary.extend(KINDS[first])
+    state = summary.to_bytes()
+    other = KINDS[second]
+    for form in (other, tuple(other), np.array(other), pa.array(other), pl.Series(other), pd.Series(other)):
+        with pytest.raises(dptop.UnsupportedLabel, match="one kind"):
+            summary.extend(form)
+        assert summary.to_bytes() == state
+    summary.extend(KINDS[first])
+
+
+NOT_ITEMS: dict[str, Any] = {
+    "text": SECRET,
+    "bytes": SECRET.encode(),
+    "a bytearray": bytearray(SECRET.encode()),
+    "a number": NUMBER,
+    "None": None,
+    "a type": int,
+    "a table of two columns": pa.table({"a": [SECRET], "b": [SECRET]}),
+    "a table of no columns": pa.table({}),
+    "a batch of two columns": pa.record_batch({"a": [SECRET], "b": [SECRET]}),
+    "a pandas frame of two columns": pd.DataFrame({"a": [SECRET], "b": [SECRET]}),
+    "a pandas frame of no columns": pd.DataFrame(index=[1, 2]),
+    "a Polars frame of two columns": pl.DataFrame({"a": [SECRET], "b": [SECRET]}),
+    "a NumPy matrix": np.array([[NUMBER]]),
+    "a NumPy number": np.array(NUMBER),
+    "a memoryview of two dimensions": memoryview(array.array("q", [NUMBER])).cast("B").cast("q", (1, 1)),
+    "a DuckDB relation of two columns": "select 1, 2",
+}
+
+
+@pytest.mark.parametrize("name", NOT_ITEMS)
+def test_what_is_no_sequence_of_items_is_refused(name: str) -> None:
+    """A text is not its letters, a table is not its first column; the message says what to pass."""
+    items = duckdb.sql(NOT_ITEMS[name]) if name.startswith("a DuckDB") else NOT_ITEMS[name]
+    summary = dptop.SpaceSaving(10)
+    state = summary.to_bytes()
+    with pytest.raises(dptop.InvalidParameter) as caught:
+        summary.extend(items)
+    quotes_nothing(caught.value)
+    assert summary.to_bytes() == state
+
+
+def test_text_that_is_not_utf_8_is_refused() -> None:
+    """Arrow text with other bytes breaks the format; it would be bytes that pass for text."""
+    ends = pa.py_buffer(np.array([0, 1, 2], np.int32).tobytes())
+    broken = pa.Array.from_buffers(pa.string(), 2, [None, ends, pa.py_buffer(b"a\xff")])
+    views = [pa.array([b"a", b"\xff", b"\xff" * 20], pa.binary_view()).view(pa.string_view())]
+    for form in (broken, pa.DictionaryArray.from_arrays([0, 0], broken), pa.table({"x": broken}), *views):
+        summary = dptop.SpaceSaving(10)
+        state = summary.to_bytes()
+        with pytest.raises(dptop.SourceError, match="UTF-8"):
+            summary.extend(form)
+        assert summary.to_bytes() == state
+    assert counters(broken[:1]) == [("a", 1)]
+    split = pa.Array.from_buffers(pa.string(), 2, [None, ends, pa.py_buffer("é".encode())])  # one letter in two cells
+    with pytest.raises(dptop.SourceError, match="UTF-8"):
+        counters(split)
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        [1, -1],
+        [1, math.nan],
+        [1, 1.5],
+        [1.0, 2.0],
+        [1, None],
+        [1, True],
+        [True, True],
+        ["1", "2"],
+        [1],
+        [1, 2, 3],
+        [],
+        [1, 2**63],
+        [1, 2**64],
+        [1, 2**70],
+        [2**63 - 1, 1],
+        [2**62, 2**62],
+        [2**63 - 1, 2**63 - 1],
+        np.array([1, -1]),
+        np.array([1.0, 2.0]),
+        np.array([True, True]),
+        np.array([2**63, 0], np.uint64),
+        np.array([[1, 1]]),
+        pa.array([1, None]),
+        pa.array([1.0, 1.0]),
+        pd.Series([1, None]),
+        pl.Series([1, -3]),
+        3,
+        "11",
+    ],
+)
+@pytest.mark.parametrize("form", [list, iter, np.array, pa.array])
+def test_wrong_weights_are_refused(weights: Any, form: Callable[[list[str]], Any]) -> None:
+    """Not whole, not positive, not as many as items, or past the range: an error, never a wrap, and nothing counted."""
+    summary = dptop.SpaceSaving(10)
+    summary.update("a", 3)
+    state = summary.to_bytes()
+    with pytest.raises(dptop.InvalidParameter) as caught:
+        summary.extend(form(["b", "c"]), weights=weights)
+    assert "weight" in str(caught.value) or "items" in str(caught.value) or "dimension" in str(caught.value)
+    assert summary.to_bytes() == state
+    assert not summary._incomplete
+
+
+@pytest.mark.parametrize("weight", [-1, 1.5, 2.0, math.nan, None, True, "1", 2**63, 2**64, 2**70, [1]])
+def test_a_wrong_weight_of_one_item_is_refused(weight: Any) -> None:
+    """The same rules for `update`."""
+    summary = dptop.SpaceSaving(10)
+    state = summary.to_bytes()
+    with pytest.raises(dptop.InvalidParameter, match="weight") as caught:
+        summary.update("a", weight)
+    assert "whole number" in str(caught.value) or "2**63" in str(caught.value)
+    assert summary.to_bytes() == state
+
+
+def test_the_range_of_a_stream_is_used_to_its_end() -> None:
+    """Weights may sum to 2^63 - 1 and not to one more, over several calls too."""
+    summary = dptop.SpaceSaving(2)
+    summary.update("a", 2**63 - 2)
+    with pytest.raises(dptop.InvalidParameter, match=r"2\*\*63"):
+        summary.update("b", 2)
+    for items, weights in ((["b", "c"], None), (["b", "c"], [1, 1]), (iter(["b"]), [2])):
+        with pytest.raises(dptop.InvalidParameter, match=r"2\*\*63"):
+            summary.extend(items, weights=weights)
+    summary.update("b")
+    assert summary.private_counters() == [("a", 2**63 - 2), ("b", 1)]
+    summary.extend(["c"], weights=[0])
+    with pytest.raises(dptop.InvalidParameter):
+        summary.update("a")
+
+
+@pytest.mark.parametrize(
+    "form", [list, tuple, iter, np.array, pa.array, pl.Series, pd.Series, lambda w: pa.chunked_array([w[:2], w[2:]])]
+)
+def test_weights_come_in_any_form(form: Callable[[list[int]], Any]) -> None:
+    """And need not come in the form of the items; a null has a weight too, which does not matter."""
+    weights = [2, 0, 5, 1]
+    for items in (["a", "b", None, "c"], iter(["a", "b", None, "c"]), pa.array(["a", "b", None, "c"])):
+        assert counters(items, weights=form(weights)) == [("a", 2), ("c", 1)]
+
+
+def test_weights_of_many_pieces_are_matched() -> None:
+    """Weights and items may be cut at different places."""
+    items = [i % 10 for i in range(150_000)]
+    weights = [i % 3 for i in range(150_000)]
+    chunks = pa.chunked_array([weights[:1000], weights[1000:99_000], weights[99_000:]])
+    cut = pa.chunked_array([items[:77], items[77:]])
+    expected = counters(items, weights=weights)
+    assert counters(iter(items), weights=chunks) == counters(cut, weights=iter(weights)) == expected
+    assert sum(count for _, count in expected) == sum(weights)
+
+
+def test_weight_zero_is_no_occurrence() -> None:
+    """It does not refresh a label, take a slot, evict, or fix the kind."""
+    summary = dptop.SpaceSaving(2)
+    summary.update(5, 0)
+    summary.extend([5, 6], weights=[0, 0])
+    summary.extend(pa.array([b"x"]), weights=[0])
+    assert "labels=None" in repr(summary)
+    summary.extend(["a", "b"])
+    state = summary.to_bytes()
+    summary.update("a", 0)
+    summary.update("c", 0)
+    summary.extend(["a", "c", "a"], weights=[0, 0, 0])
+    assert summary.to_bytes() == state
+    summary.update("c")
+    assert summary.private_counters() == [("c", 2), ("b", 1)]  # "a" was still the least recent
+
+
+def test_none_is_no_occurrence() -> None:
+    """A null counts nothing, alone or in a batch."""
+    summary = dptop.SpaceSaving(2)
+    state = summary.to_bytes()
+    summary.update(None)
+    summary.update(None, 5)
+    summary.extend([None, None])
+    summary.extend([None], weights=[7])
+    assert summary.to_bytes() == state
+
+
+def breaking(good: int) -> Iterator[Any]:
+    yield from range(good)
+    yield SECRET
+
+
+def raising(good: int) -> Iterator[int]:
+    yield from range(good)
+    raise RuntimeError("the source broke")
+
+
+class Breaking:
+    """An Arrow stream whose producer fails after some batches."""
+
+    def __init__(self, good: int) -> None:
+        self._good = good
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        batch = pa.record_batch({"x": [1, 2, 3]})
+
+        def batches() -> Iterator[Any]:
+            for _ in range(self._good):
+                yield batch
+            raise ValueError(SECRET)
+
+        return pa.RecordBatchReader.from_batches(batch.schema, batches()).__arrow_c_stream__(requested_schema)
+
+
+TWINS: list[Callable[[dptop.SpaceSaving], dptop.SpaceSaving]] = [
+    lambda summary: summary,
+    copy.copy,
+    copy.deepcopy,
+    lambda summary: dptop.SpaceSaving.from_bytes(summary.to_bytes()),
+    lambda summary: pickle.loads(pickle.dumps(summary)),
+]
+
+
+@pytest.mark.parametrize("twin", TWINS)
+@pytest.mark.parametrize(
+    ("items", "error"),
+    [
+        (lambda: breaking(1), dptop.UnsupportedLabel),
+        (lambda: breaking(65_535), dptop.UnsupportedLabel),
+        (lambda: breaking(65_536), dptop.UnsupportedLabel),
+        (lambda: breaking(200_000), dptop.UnsupportedLabel),
+        (lambda: iter([SECRET]), dptop.UnsupportedLabel),
+        (lambda: raising(1), RuntimeError),
+        (lambda: raising(100_000), RuntimeError),
+        (lambda: Breaking(1), dptop.SourceError),
+        (lambda: Breaking(5), dptop.SourceError),
+    ],
+)
+def test_a_stream_that_breaks_off_is_never_released(
+    items: Callable[[], Any], error: type[Exception], twin: Callable[[dptop.SpaceSaving], dptop.SpaceSaving]
+) -> None:
+    """What was taken from an iterable or a stream cannot be put back: the summary refuses release, for good."""
+    summary = dptop.SpaceSaving(10, budget=dptop.Budget(10.0, 1e-3))
+    summary.update(1)
+    with pytest.raises(error) as caught:
+        summary.extend(items())
+    if error is not RuntimeError:
+        quotes_nothing(caught.value)
+    for broken in (twin(summary), summary):
+        with pytest.raises(dptop.SourceError, match="cut this one short"):
+            dptop.release(broken, epsilon=1.0, delta=1e-6)
+        broken.extend([1, 2])
+        with pytest.raises(dptop.SourceError, match="new summary"):
+            dptop.release(broken, epsilon=1.0, delta=1e-6)
+    assert not summary._ledger.entries
+
+
+@pytest.mark.parametrize(
+    ("items", "length", "error"),
+    [
+        (lambda: breaking(1), 2, dptop.UnsupportedLabel),
+        (lambda: breaking(65_536), 65_537, dptop.UnsupportedLabel),
+        (lambda: raising(1), 1, RuntimeError),
+        (lambda: Breaking(1), 3, dptop.SourceError),
+    ],
+)
+def test_a_weighed_stream_that_breaks_off_is_never_released(
+    items: Callable[[], Any], length: int, error: type[Exception]
+) -> None:
+    """The same where weights come along and all items are looked at before the first is counted."""
+    summary = dptop.SpaceSaving(10)
+    summary.update(1)
+    with pytest.raises(error):
+        summary.extend(items(), weights=np.ones(length, int))
+    with pytest.raises(dptop.SourceError, match="cut this one short"):
+        dptop.release(summary, epsilon=1.0, delta=1e-6)
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        lambda: [1, SECRET],
+        lambda: ("a",),
+        lambda: np.array([1.5]),
+        lambda: pa.array(["a"]),
+        lambda: pa.chunked_array([["a"], ["b"]]),
+        lambda: pl.Series(["a"]),
+        lambda: pd.Series([1, "a"], dtype=object),
+        lambda: Breaking(0),
+        lambda: "text",
+        lambda: raising(0),
+        lambda: 5,
+    ],
+)
+def test_a_batch_refused_whole_leaves_the_stream_whole(items: Callable[[], Any]) -> None:
+    """An error before anything was counted or taken from an iterable changes nothing; the release is still there."""
+    summary = dptop.SpaceSaving(10)
+    summary.extend([1] * 100)
+    state = summary.to_bytes()
+    with pytest.raises((dptop.DptopError, RuntimeError)):
+        summary.extend(items())
+    with pytest.raises(dptop.DptopError):
+        summary.update("a")
+    with pytest.raises(dptop.DptopError):
+        summary.update(1, -1)
+    assert summary.to_bytes() == state
+    assert [row.item for row in dptop.release(summary, epsilon=1.0, delta=1e-3)] == [1]
+
+
+def test_errors_of_other_libraries_are_not_passed_on() -> None:
+    """DuckDB quotes the value that it cannot cast, at the start or in the middle of a query; dptop does not."""
+    duckdb.sql(f"create or replace table t as select if(i = 90000, '{SECRET}', '7') as c from range(100000) r(i)")
+    for query in ("select c::int from t", f"select '{SECRET}'::int"):
+        with pytest.raises(dptop.SourceError) as caught:
+            dptop.SpaceSaving(10).extend(duckdb.sql(query))
+        quotes_nothing(caught.value)
+
+
+def test_an_interrupt_passes_through() -> None:
+    """What is no error of the data, such as Ctrl-C inside a producer, is not turned into one."""
+
+    class Interrupted:
+        def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        dptop.SpaceSaving(10).extend(Interrupted())
