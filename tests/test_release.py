@@ -544,7 +544,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
     }
     result = dptop.release(weighed({"a": 1000}), **arguments)
     for value in result.parameters.values():
-        assert type(value) in (int, float, str, type(None))
+        assert type(value) in (int, float, str, bool, type(None))
     assert b"numpy" not in pickle.dumps(result)
 
 
@@ -652,6 +652,24 @@ def test_a_lower_end_that_forgets_the_selection_is_seen(monkeypatch: pytest.Monk
 
     found = covered(streams_near_the_threshold(1500, 1.0), 1.0, 0.5, naive, 100)
     assert worst(found, 0.5) > 4.76
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_simultaneous_intervals_hold_together_whatever_is_picked(
+    partitions: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All intervals hold at once with the promised probability, also of the top labels, which high noise has raised."""
+    monkeypatch.setattr(StableThreshold, "of", staticmethod(lru_cache(StableThreshold.of)))  # one calibration
+    confidence, runs, held = 0.5, 1500, 0
+    counts: dict[Any, int] = dict.fromkeys(range(30), 100)
+    for _ in range(runs):
+        summary = weighed(counts, 31 * partitions, partitions=partitions)
+        result = dptop.release(summary, epsilon=1.0, delta=1e-6, top=3, confidence=confidence, simultaneous=True)
+        assert len(result) == 3
+        held += all(row.low <= counts[row.item] <= row.high for row in result)
+    assert "at once" in result.explain()
+    chance = binomtest(held, runs, confidence, alternative="less").pvalue
+    assert chance > 1e-6, f"{held} of {runs} at confidence {confidence}: a false alarm once in 10^6"
 
 
 # The promise, measured from outside

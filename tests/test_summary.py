@@ -336,8 +336,10 @@ def test_blocks_of_threads_keep_the_order() -> None:
     items = np.random.default_rng(5).zipf(1.2, 600_000) % 5000
     empty = dptop.SpaceSaving(300, partitions=4).to_bytes()
     one, two = dptop.SpaceSaving.from_bytes(empty), dptop.SpaceSaving.from_bytes(empty)
-    one.extend(items, threads=1)
-    two.extend(items, threads=2)
+    weights = np.random.default_rng(6).integers(0, 3, len(items))
+    for summary, threads in ((one, 1), (two, 2)):
+        summary.extend(items, threads=threads)
+        summary.extend(items, weights=weights, threads=threads)
     assert one.to_bytes() == two.to_bytes()
 
 

@@ -109,6 +109,7 @@ def top(
     length: Annotated[
         int | None, typer.Option(help="Public upper bound on the number of items.", parser=_whole, metavar="N")
     ] = None,
+    simultaneous: Annotated[bool, typer.Option("--simultaneous", help="Intervals that hold all at once.")] = False,  # noqa: FBT002
     json: Annotated[bool, typer.Option("--json", help="Write JSON lines to stdout.")] = False,  # noqa: FBT002
     table: Annotated[bool, typer.Option("--table", help="Write a table to stdout, also into a pipe.")] = False,  # noqa: FBT002
     output: Annotated[
@@ -121,7 +122,7 @@ def top(
     The result is a table on a terminal and CSV in a pipe. The guarantee in words goes to stderr.
     """
     one_of("summary", summary, SUMMARIES)
-    request = Request(epsilon, delta, top_, share, length, mechanism=mechanism)
+    request = Request(epsilon, delta, top_, share, length, mechanism=mechanism, simultaneous=simultaneous)
     counted = SpaceSaving(capacity, partitions=partitions)
     whole_number("threads", threads, 1, MAX_THREADS, "One per core is best.")
     inputs = [read_labels(file, column=column, format=format_, nulls=null or ()) for file in files]

@@ -41,6 +41,7 @@ class Request:
     max_contributions: int = 1
     mechanism: str | None = None
     confidence: float = 0.95
+    simultaneous: bool = False
     total: PrivacyLoss = field(init=False, repr=False)
     per_item: PrivacyLoss = field(init=False, repr=False)
 
@@ -59,6 +60,8 @@ class Request:
         if self.mechanism is not None:
             one_of("mechanism", self.mechanism, MECHANISMS)
         checked["confidence"] = real_number("confidence", self.confidence, "0 < confidence < 1")
+        if not isinstance(self.simultaneous, bool):
+            raise InvalidParameter(f"simultaneous must be True or False; got {self.simultaneous!r}. Choose one.")
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         if self.share is not None and not 0 < self.share <= 1:
@@ -99,6 +102,7 @@ def release(
     max_contributions: int = 1,
     mechanism: str | None = None,
     confidence: float = 0.95,
+    simultaneous: bool = False,
     seed: int | None = None,
 ) -> Release:
     """Release the most frequent labels of a stream: everything in the result is (epsilon, delta)-private, together.
@@ -116,7 +120,10 @@ def release(
         length: a public upper bound on the length, known without looking at the data.
         max_contributions: the largest total weight of one protected person's items, 1 to 2^31.
         mechanism: "stable-threshold", which is also the default.
-        confidence: of each row's interval, 0 < confidence < 1.
+        confidence: of the intervals, 0 < confidence < 1.
+        simultaneous: False: each interval holds with that probability by itself, given that its label passed the
+            threshold; near the cut that `top` or `share` makes after it, it may hold less often. True: all of them hold
+            at once, whatever is picked; they are wider.
         seed: for tests only: repeatable noise, and a result that is not private.
 
     Raises:
@@ -132,7 +139,7 @@ def release(
     >>> [row.item for row in dptop.release(pages, epsilon=1.0, delta=1e-9)]
     ['/home', '/cart']
     """
-    request = Request(epsilon, delta, top, share, length, max_contributions, mechanism, confidence)
+    request = Request(epsilon, delta, top, share, length, max_contributions, mechanism, confidence, simultaneous)
     return fulfil(summary, request, seed)
 
 
@@ -169,7 +176,13 @@ def fulfil(summary: SpaceSaving, request: Request, seed: int | None = None) -> R
         noisy = [count + next(draws) for count in counts[partition]]
         kept = [slot for slot, v in enumerate(noisy) if stable.keeps(v, noisy_minimum) and v >= least_count]
         published = [noisy[slot] for slot in kept]
-        intervals = stable.intervals(published, noisy_minimum, 1 - request.confidence)
+        intervals = stable.intervals(
+            published,
+            noisy_minimum,
+            1 - request.confidence,
+            simultaneous_over=-(-summary.capacity // summary.partitions) if request.simultaneous else None,
+            tables=summary.partitions,
+        )
         labels = summary._labels(partition, kept)
         rows += [Row(label, v, *ends) for label, v, ends in zip(labels, published, intervals, strict=True)]
         minima.append(noisy_minimum)
@@ -202,6 +215,7 @@ def fulfil(summary: SpaceSaving, request: Request, seed: int | None = None) -> R
             "item_epsilon": float(request.per_item.epsilon),
             "item_delta": float(request.per_item.delta),
             "confidence": request.confidence,
+            "simultaneous": request.simultaneous,
         },
     )
 

@@ -121,11 +121,14 @@ class Release:
             yield "Length", f"the guarantee covers streams of at most {p['length']} items, as the caller declared."
         if p["top"] is not None:
             yield "Top", f"of those, the {p['top']} with the largest noisy counts."
-        interval = f"low to high holds a released label's true count with probability {p['confidence']:.12g}"
-        yield (
-            "Intervals",
-            f"{interval}, each label by itself; a count exceeds it by up to the minimum, besides the noise.",
-        )
+        chance = f"with probability {p['confidence']:.12g}"
+        if p["simultaneous"]:
+            yield "Intervals", f"low to high holds the true count of every released label at once {chance}."
+        else:
+            picked = "; near the cut of top or share less often" if p["top"] or p["share"] else ""
+            given = f"each label by itself, given that it passed the threshold{picked}"
+            yield "Intervals", f"low to high holds a label's true count {chance}, {given}."
+        yield "Counts", "a count exceeds the true count by up to the minimum counter, besides the noise."
         yield "Not covered", "timing, memory use, and the machine that holds the summary."
 
     def to_dicts(self) -> list[dict[str, Any]]:
