@@ -135,9 +135,11 @@ def test_help_and_version_are_results(dptop_command: Command) -> None:
     assert dptop_command().code == 2
 
 
-def test_a_column_of_lines_is_wrong_usage(dptop_command: Command) -> None:
-    """Lines have no columns; the message says how to name the format."""
+def test_lines_have_no_columns(dptop_command: Command) -> None:
+    """The message says how to name the format; who named lines used the command wrongly."""
     outcome = dptop_command("top", "-", "--column", "x", stdin=b"x,y\n")
+    assert_refused(outcome, 1, "standard input: there is no column.* csv, tsv or jsonl")
+    outcome = dptop_command("top", "-", "--column", "x", "--format", "lines", stdin=b"x,y\n")
     assert_refused(outcome, 2, "standard input: lines have no columns.* csv, tsv or jsonl")
 
 

@@ -208,7 +208,6 @@ def test_an_error_after_the_charge_stays_spent(monkeypatch: pytest.MonkeyPatch) 
         {"delta": 2},
         {"top": 0},
         {"share": 2},
-        {"length": 10, "share": 0.1},
         {"confidence": 1},
         {"confidence": 1e-20},
         {"max_contributions": 0},

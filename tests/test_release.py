@@ -132,7 +132,7 @@ def test_top_keeps_the_largest_noisy_counts() -> None:
     counts = {i: 1000 + 10 * i for i in range(30)}
     whole = dptop.release(weighed(counts), epsilon=0.1, delta=1e-6, seed=5)
     for top in (1, 7, 30, 31, 2**31):
-        some = dptop.release(weighed(counts), epsilon=0.1, delta=1e-6, seed=5, top=top)
+        some = dptop.release(weighed(counts), epsilon=0.1, delta=1e-6, seed=5, top=top, simultaneous=False)
         assert some.rows == whole.rows[:top]
         assert some.noisy_minimum == whole.noisy_minimum
     assert len(whole) == 30
@@ -235,12 +235,15 @@ def test_the_length_has_noise_of_its_own() -> None:
 
 
 def test_a_stream_longer_than_its_declared_length_is_not_released() -> None:
-    """The guarantee would not cover it; nothing is spent, and the message does not tell the length."""
+    """The guarantee would not cover it. The release is spent, so that the length cannot be found by asking again."""
     summary = weighed({"a": 8731})
     with pytest.raises(dptop.InvalidParameter, match="length must bound") as caught:
         dptop.release(summary, epsilon=1.0, delta=1e-6, length=8730)
     assert "8731" not in str(caught.value)
-    result = dptop.release(summary, epsilon=1.0, delta=1e-6, length=8731)
+    for length in (8730, 8731):
+        with pytest.raises(dptop.BudgetExhausted):
+            dptop.release(summary, epsilon=1.0, delta=1e-6, length=length)
+    result = dptop.release(weighed({"a": 8731}), epsilon=1.0, delta=1e-6, length=8731)
     assert "at most 8731 items" in result.explain()
 
 

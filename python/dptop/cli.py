@@ -46,6 +46,11 @@ SHOWN_END: Final = 80
 UsageError: Final[Any] = typer.BadParameter.__base__
 """What the option parser raises; it has no public name of its own."""
 
+
+class _InterruptedOutput(KeyboardInterrupt):
+    """An interruption after the noise was drawn, while the result was written."""
+
+
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
 
@@ -109,7 +114,6 @@ def top(
     length: Annotated[
         int | None, typer.Option(help="Public upper bound on the number of items.", parser=_whole, metavar="N")
     ] = None,
-    simultaneous: Annotated[bool, typer.Option("--simultaneous", help="Intervals that hold all at once.")] = False,  # noqa: FBT002
     json: Annotated[bool, typer.Option("--json", help="Write JSON lines to stdout.")] = False,  # noqa: FBT002
     table: Annotated[bool, typer.Option("--table", help="Write a table to stdout, also into a pipe.")] = False,  # noqa: FBT002
     output: Annotated[
@@ -122,7 +126,7 @@ def top(
     The result is a table on a terminal and CSV in a pipe. The guarantee in words goes to stderr.
     """
     one_of("summary", summary, SUMMARIES)
-    request = Request(epsilon, delta, top_, share, length, mechanism=mechanism, simultaneous=simultaneous)
+    request = Request(epsilon, delta, top_, share, length, mechanism=mechanism)
     counted = SpaceSaving(capacity, partitions=partitions)
     whole_number("threads", threads, 1, MAX_THREADS, "One per core is best.")
     inputs = [read_labels(file, column=column, format=format_, nulls=null or ()) for file in files]
@@ -132,7 +136,10 @@ def top(
     with _progress(files) as advance:
         _count(counted, inputs, threads, advance)
     result = fulfil(counted, request)
-    write(result)
+    try:
+        write(result)
+    except KeyboardInterrupt:
+        raise _InterruptedOutput from None
     with contextlib.suppress(OSError):  # stderr may be closed or full; the result is out
         typer.echo(result.explain(), err=True)
 
@@ -262,6 +269,8 @@ def _run(arguments: list[str]) -> int:
         return _fail(error, 2)
     except DptopError as error:
         return _fail(error, 1)
+    except _InterruptedOutput:
+        return _fail("interrupted; a part of the result may be out.", INTERRUPTED)
     except KeyboardInterrupt:
         return _fail("interrupted; nothing was released.", INTERRUPTED)
     except typer.Exit as done:

@@ -78,6 +78,11 @@ class FileLabels:
         return "standard input" if str(self._path) == STDIN else str(self._path) or "''"
 
     @property
+    def again(self) -> bool:
+        """Whether the file can be read again from its start."""
+        return str(self._path) != STDIN and not Path(self._path).is_fifo()
+
+    @property
     def position(self) -> int:
         """Bytes of the stored file that have been read, for a progress bar."""
         return self._reader.position if self._reader is not None else self._position
@@ -98,6 +103,11 @@ class FileLabels:
             with self._on_disk(file) as path:
                 yield from self._arrow(path)
         else:
+            if format_ == "lines" and self._column is not None and self._format == "auto":
+                raise SourceError(
+                    "there is no column: neither name nor content say that this is a table, so it is read as lines."
+                    " Name its format: csv, tsv or jsonl."
+                )
             column = None if self._column is None else self._column.encode(errors="surrogateescape")
             nulls = [null.encode(errors="surrogateescape") for null in self._nulls]
             self._reader = file.labels(format_, column, nulls)
@@ -109,7 +119,7 @@ class FileLabels:
         if str(self._path) != STDIN and not file.compressed and Path(self._path).is_file():
             yield Path(self._path)
             return
-        with tempfile.NamedTemporaryFile(prefix="dptop-") as spool:
+        with tempfile.TemporaryFile() as spool:  # without a name, so that nothing of it outlives the process
             try:
                 while chunk := file.read(SPOOL_BYTES):
                     spool.write(chunk)
@@ -119,7 +129,7 @@ class FileLabels:
                     f"a copy in {tempfile.gettempdir()} is needed and cannot be written ({error.strerror})."
                     " Set TMPDIR to a folder with room."
                 ) from None
-            yield Path(spool.name)
+            yield Path(f"/dev/fd/{spool.fileno()}")
 
     def _parquet(self, path: Path) -> Iterator[LabelBatch]:
         pyarrow = _pyarrow()
@@ -152,13 +162,11 @@ class FileLabels:
 
     def _labels(self, pyarrow: Any, batch: Any, rows: int) -> LabelBatch:
         """Return the labels of a batch with one column, after `rows` others; checked, as a file may hold anything."""
-        try:
-            batch.validate(full=True)
-        except pyarrow.ArrowInvalid:
+        if not _is_valid(pyarrow, batch):
             raise SourceError(
                 f"rows {rows + 1} to {rows + batch.num_rows}: a value breaks its column's type, or is text that is not"
                 " UTF-8. Write the file again, bytes that are no text in a binary column."
-            ) from None
+            )
         if self._nulls and _is_text(pyarrow, batch.schema.types[0]):
             nulls = [null.encode(errors="surrogateescape") for null in self._nulls]
             column = batch.column(0)
@@ -191,6 +199,14 @@ def _format_by_content(file: Input, path: str | os.PathLike[str]) -> str:
             " Write it again, or name its format if it is a text after all."
         )
     return file.format
+
+
+def _is_valid(pyarrow: Any, batch: Any) -> bool:
+    try:
+        batch.validate(full=True)
+    except pyarrow.ArrowInvalid:
+        return False
+    return True
 
 
 def _is_text(pyarrow: Any, data_type: Any) -> bool:
@@ -249,19 +265,22 @@ def _stream_batches(stream: Any, file: Any) -> Iterator[tuple[Any, int]]:
 
 @contextlib.contextmanager
 def _arrow_errors(pyarrow: Any, path: Path) -> Iterator[None]:
-    """Turn pyarrow's errors, whose text may quote values, into our own."""
+    """Turn pyarrow's errors, whose text may quote values, into our own, which do not even carry them as context."""
+    problem = ""
     try:
         yield
     except pyarrow.ArrowNotImplementedError:
-        raise SourceError(
+        problem = (
             f"pyarrow {pyarrow.__version__} cannot read a type or a compression in this file."
             " Convert the file, or update pyarrow."
-        ) from None
+        )
     except (pyarrow.ArrowException, OSError, EOFError):
-        raise SourceError(
+        problem = (
             f"byte {path.stat().st_size}: up to its end this is no whole Parquet or Arrow file; it is cut or corrupt."
             " Write it again."
-        ) from None
+        )
+    if problem:
+        raise SourceError(problem)
 
 
 def _pyarrow() -> Any:

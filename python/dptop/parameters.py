@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import operator
+from typing import Final
 
 from dptop.errors import InvalidParameter
 
-__all__ = ["one_of", "real_number", "whole_number"]
+__all__ = ["one_of", "real_number", "shown", "whole_number"]
+
+MAX_SHOWN: Final = 80
 
 
 def whole_number(name: str, value: object, low: int, high: int, remedy: str) -> int:
@@ -22,8 +25,23 @@ def whole_number(name: str, value: object, low: int, high: int, remedy: str) -> 
     except TypeError:
         number = low - 1
     if not low <= number <= high:
-        raise InvalidParameter(f"{name} must be a whole number from {low} to {_power(high)}; got {value!r}. {remedy}")
+        raise InvalidParameter(
+            f"{name} must be a whole number from {low} to {_power(high)}; got {shown(value)}. {remedy}"
+        )
     return number
+
+
+def shown(value: object) -> str:
+    """Return a refused value as it is written, cut to a line; its type, if it cannot be written.
+
+    >>> shown("abc"), shown(10**5000)
+    ("'abc'", 'a value of type int')
+    """
+    try:
+        text = repr(value)
+    except Exception:
+        return f"a value of type {type(value).__name__}"
+    return text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "..."
 
 
 def _power(number: int) -> str:
@@ -44,7 +62,7 @@ def real_number(name: str, value: object, rule: str) -> float:
             raise TypeError
         return float(value)  # type: ignore[arg-type]  # the except clause is the check
     except (TypeError, ValueError, OverflowError):
-        raise InvalidParameter(f"{name} must be a number with {rule}; got {value!r}. Pass a float.") from None
+        raise InvalidParameter(f"{name} must be a number with {rule}; got {shown(value)}. Pass a float.") from None
 
 
 def one_of(name: str, value: object, choices: tuple[str, ...]) -> str:
@@ -55,4 +73,6 @@ def one_of(name: str, value: object, choices: tuple[str, ...]) -> str:
     """
     if isinstance(value, str) and value in choices:
         return value
-    raise InvalidParameter(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}. Choose one of them.")
+    raise InvalidParameter(
+        f"{name} must be one of {', '.join(map(repr, choices))}; got {shown(value)}. Choose one of them."
+    )

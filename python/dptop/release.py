@@ -15,7 +15,7 @@ from dptop import noise
 from dptop.errors import InvalidParameter, SourceError
 from dptop.label import label_order
 from dptop.mechanism import StableThreshold
-from dptop.parameters import one_of, real_number, whole_number
+from dptop.parameters import one_of, real_number, shown, whole_number
 from dptop.privacy import PrivacyLoss, floor_epsilon, per_item_loss
 from dptop.report import Release, Row
 from dptop.summary import MAX_LENGTH, SpaceSaving
@@ -41,7 +41,7 @@ class Request:
     max_contributions: int = 1
     mechanism: str | None = None
     confidence: float = 0.95
-    simultaneous: bool = False
+    simultaneous: bool | None = None
     total: PrivacyLoss = field(init=False, repr=False)
     per_item: PrivacyLoss = field(init=False, repr=False)
 
@@ -60,8 +60,10 @@ class Request:
         if self.mechanism is not None:
             one_of("mechanism", self.mechanism, MECHANISMS)
         checked["confidence"] = real_number("confidence", self.confidence, "0 < confidence < 1")
-        if not isinstance(self.simultaneous, bool):
-            raise InvalidParameter(f"simultaneous must be True or False; got {self.simultaneous!r}. Choose one.")
+        if self.simultaneous is None:
+            checked["simultaneous"] = self.top is not None or self.share is not None
+        elif not isinstance(self.simultaneous, bool):
+            raise InvalidParameter(f"simultaneous must be True or False; got {shown(self.simultaneous)}. Choose one.")
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         if self.share is not None and not 0 < self.share <= 1:
@@ -102,7 +104,7 @@ def release(
     max_contributions: int = 1,
     mechanism: str | None = None,
     confidence: float = 0.95,
-    simultaneous: bool = False,
+    simultaneous: bool | None = None,
     seed: int | None = None,
 ) -> Release:
     """Release the most frequent labels of a stream: everything in the result is (epsilon, delta)-private, together.
@@ -121,13 +123,14 @@ def release(
         max_contributions: the largest total weight of one protected person's items, 1 to 2^31.
         mechanism: "stable-threshold", which is also the default.
         confidence: of the intervals, 0 < confidence < 1.
-        simultaneous: False: each interval holds with that probability by itself, given that its label passed the
-            threshold; near the cut that `top` or `share` makes after it, it may hold less often. True: all of them hold
-            at once, whatever is picked; they are wider.
+        simultaneous: whether all intervals hold at once, whatever is picked among them; they are wider. Otherwise each
+            holds by itself, given that its label passed the threshold, and less often if it was picked once more by its
+            noisy count. By default True where `top` or `share` picks, else False.
         seed: for tests only: repeatable noise, and a result that is not private.
 
     Raises:
-        InvalidParameter: a value out of range, or a stream longer than `length`; nothing is spent.
+        InvalidParameter: a value out of range: nothing is spent. A stream longer than `length`: the release is spent,
+            since the error tells of the private length; the promise covers streams within the bound.
         BudgetExhausted: the stream has been released already, or its budget does not cover this.
         SourceError: an error cut the stream short.
 
@@ -151,18 +154,19 @@ def fulfil(summary: SpaceSaving, request: Request, seed: int | None = None) -> R
         )
     if seed is not None:
         seed = whole_number("seed", seed, 0, MAX_LENGTH, "Leave it out: a seed is for tests only.")
-    if summary._incomplete:
+    if not summary._releasable:
         raise SourceError(
-            "a summary is released only if its stream was read to the end; an error cut this one short."
-            " Count the stream again with a new summary."
-        )
-    stream_length = summary._tables.length()
-    if request.length is not None and stream_length > request.length:
-        raise InvalidParameter(
-            f"length must bound the length of the stream; {request.length} does not. Declare a larger bound."
+            "a summary is released only if its stream was read to the end; this one is being read, or was cut short."
+            " Wait for every extend(), or count the stream again with a new summary."
         )
     stable = StableThreshold.of(request.label_loss, summary.tie)
     summary._ledger.charge(request.total, summary.budget)
+    stream_length = summary._tables.length()
+    if request.length is not None and stream_length > request.length:  # asked after the charge: the answer tells of n
+        raise InvalidParameter(
+            f"length must bound the length of the stream; {request.length} does not, and the release is spent."
+            " Declare a bound that you know without the data."
+        )
 
     least_count, noisy_length = _least_count(request, stream_length, seed)
     tables, partitions = summary._tables, range(summary.partitions)

@@ -6,19 +6,19 @@ Everything here is public: it comes from noisy numbers, published labels and dec
 from __future__ import annotations
 
 import base64
-import contextlib
 import importlib
 import json
-import os
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 from dptop import _native
-from dptop.errors import MissingExtra, SourceError
+from dptop.atomic import replacing
+from dptop.errors import MissingExtra
 from dptop.label import Label, ShortenedLabel
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterator, Mapping
     from types import ModuleType
 
@@ -67,7 +67,14 @@ class Release:
     private: bool
     noisy_minimum: tuple[int, ...]
     noisy_length: int | None
-    parameters: Mapping[str, Any] = field(repr=False)
+    parameters: Mapping[str, Any] = field(repr=False, hash=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
+
+    def __reduce__(self) -> tuple[type[Release], tuple[Any, ...]]:
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return Release, tuple((values | {"parameters": dict(self.parameters)}).values())
 
     @property
     def unit(self) -> str:
@@ -125,7 +132,7 @@ class Release:
         if p["simultaneous"]:
             yield "Intervals", f"low to high holds the true count of every released label at once {chance}."
         else:
-            picked = "; near the cut of top or share less often" if p["top"] or p["share"] else ""
+            picked = ", and less often if top or share picked it by its noisy count" if p["top"] or p["share"] else ""
             given = f"each label by itself, given that it passed the threshold{picked}"
             yield "Intervals", f"low to high holds a label's true count {chance}, {given}."
         yield "Counts", "a count exceeds the true count by up to the minimum counter, besides the noise."
@@ -156,7 +163,7 @@ class Release:
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write item,count,low,high as CSV; bytes labels are written as they are, text as UTF-8."""
-        with _writing(path) as file:
+        with replacing(path, private=False) as file:
             self.write_csv(file)
 
     def write_csv(self, file: BinaryIO) -> None:
@@ -167,13 +174,13 @@ class Release:
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
         """Write the rows as one JSON array of objects, see `json_lines` for their members."""
-        with _writing(path) as file:
+        with replacing(path, private=False) as file:
             lines = (line.encode() for line in self.json_lines())
             file.write(b"[" + b",\n ".join(lines) + b"]\n")
 
     def to_jsonl(self, path: str | os.PathLike[str]) -> None:
         """Write the rows as JSON lines."""
-        with _writing(path) as file:
+        with replacing(path, private=False) as file:
             self.write_jsonl(file)
 
     def write_jsonl(self, file: BinaryIO) -> None:
@@ -196,7 +203,7 @@ class Release:
         """Write a Parquet file. Needs the extra `parquet`."""
         table = self.to_arrow()
         parquet = _optional("pyarrow.parquet", "parquet")
-        with _writing(path) as file:
+        with replacing(path, private=False) as file:
             parquet.write_table(table, file)
 
 
@@ -234,12 +241,3 @@ def _optional(module: str, extra: str | None = None) -> ModuleType:
     except ImportError:
         package = f"'dptop[{extra}]'" if extra else module
         raise MissingExtra(f"this needs {module}, which is not installed. Run: pip install {package}") from None
-
-
-@contextlib.contextmanager
-def _writing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    try:
-        with Path(path).open("wb") as file:
-            yield file
-    except OSError as error:
-        raise SourceError(f"{os.fspath(path)}: cannot be written ({error.strerror}). Choose another path.") from None

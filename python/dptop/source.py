@@ -1,8 +1,4 @@
-"""Inputs -> batches of labels: lists, iterables, NumPy, everything that speaks Arrow, and files.
-
-An input is looked at once. What is held in memory as a whole becomes one batch, or batches that cannot fail once the
-type of the first is known; what is read piece by piece (an iterable, a stream) becomes batches of bounded size.
-"""
+"""Inputs -> batches of labels: lists, iterables, NumPy, everything that speaks Arrow, and files."""
 
 from __future__ import annotations
 
@@ -10,23 +6,57 @@ import array
 import itertools
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
 
 from dptop._native import ArrowStream, BatchWeights, LabelBatch
 from dptop.errors import InvalidParameter, MissingExtra, UnsupportedLabel
 from dptop.files import FileLabels
 
-__all__ = ["label_batches", "weight_batches"]
+__all__ = ["Source", "open_labels", "read_weights"]
 
 ITEMS_PER_BATCH: Final = 65_536
 """Items taken from an iterable at a time."""
 
 
-def label_batches(items: Any) -> Iterator[LabelBatch]:
-    """Yield the labels of an input in order, in batches.
+class Source(Protocol):
+    """An input that has been recognised: its labels in order, in batches."""
 
-    An iterable yields an empty batch once its first item was taken. Items taken cannot be put back, so that an error
-    after a batch, be it empty, means that a part of the stream may be lost.
+    @property
+    def again(self) -> bool:
+        """Whether the whole input can be given again: what is taken from an iterator cannot be put back."""
+
+    def __iter__(self) -> Iterator[LabelBatch]: ...
+
+
+@dataclass
+class Batches:
+    """Batches that are there already, or that a stream yields."""
+
+    batches: Iterable[LabelBatch]
+    again: bool
+
+    def __iter__(self) -> Iterator[LabelBatch]:
+        return iter(self.batches)
+
+
+class Pieces:
+    """An iterable of Python objects, taken piece by piece."""
+
+    def __init__(self, items: Iterable[Any]) -> None:
+        self._rest = iter(items)
+        self.again = True
+        self._once = self._rest is items
+
+    def __iter__(self) -> Iterator[LabelBatch]:
+        for first in self._rest:
+            self.again = not self._once
+            taken = [first, *itertools.islice(self._rest, ITEMS_PER_BATCH - 1)]
+            yield LabelBatch.from_sequence(taken)
+
+
+def open_labels(items: Any) -> Source:
+    """Return the labels of an input in order, in batches of bounded size or, where it is one array, as one batch.
 
     Args:
         items: a list, tuple or any iterable of int, str or bytes (None is a null and skipped); a one-dimensional NumPy
@@ -37,51 +67,63 @@ def label_batches(items: Any) -> Iterator[LabelBatch]:
     Raises:
         UnsupportedLabel: booleans, floats, dates, nested values.
         InvalidParameter: not a sequence of items at all.
-        SourceError: the producer of an Arrow stream failed.
+
+    Nothing has been taken from an iterable or a stream yet; reading the batches may raise these, and SourceError.
     """
     items = _only_column(items)
-    if isinstance(items, (list, tuple)):
-        yield LabelBatch.from_sequence(items)
-    elif isinstance(items, (str, bytes, bytearray)):
+    if isinstance(items, (str, bytes, bytearray)):
         raise InvalidParameter(
             f"items must be a sequence of labels; got a single {type(items).__name__}. Use update() for one item."
         )
-    elif isinstance(items, LabelBatch):
-        yield items
-    elif isinstance(items, FileLabels):
-        yield from items
-    elif (numpy := sys.modules.get("numpy")) is not None and isinstance(items, numpy.ndarray):
-        yield from _numpy_batches(numpy, items)
-    elif (objects := _python_objects(items)) is not None:
-        yield LabelBatch.from_sequence(objects)
-    elif hasattr(type(items), "__arrow_c_array__"):
-        yield LabelBatch.from_arrow(items)
-    elif hasattr(type(items), "__arrow_c_stream__"):
-        yield from _arrow_stream(items)
-    elif isinstance(items, (memoryview, array.array)):
+    if isinstance(items, FileLabels):
+        return items
+    whole = _whole(items)
+    if whole is not None:
+        return Batches([whole], again=True)
+    if hasattr(type(items), "__arrow_c_stream__"):
+        return Batches(_arrow_stream(items), again=not hasattr(type(items), "__next__"))
+    if isinstance(items, Iterable):
+        return Pieces(items)
+    raise InvalidParameter(
+        f"items must be a sequence of labels; got {type(items).__name__}. Pass a list, an array or a column."
+    )
+
+
+def read_weights(weights: Source) -> BatchWeights:
+    """Return weights from any input that labels may come from.
+
+    Raises:
+        InvalidParameter: a weight that is not a whole number from 0 to 2^63 - 1.
+    """
+    try:
+        return BatchWeights(list(weights))
+    except UnsupportedLabel:
+        raise not_weights() from None
+
+
+def not_weights() -> InvalidParameter:
+    """Return the error for weights of another type."""
+    return InvalidParameter("weights must be whole numbers from 0 to 2**63 - 1; got another type. Cast or round them.")
+
+
+def _whole(items: Any) -> LabelBatch | None:
+    """Return the labels of an input that is held in memory as one piece; None if it is another input."""
+    if isinstance(items, LabelBatch):
+        return items
+    if isinstance(items, (list, tuple)):
+        return LabelBatch.from_sequence(items)
+    if (numpy := sys.modules.get("numpy")) is not None and isinstance(items, numpy.ndarray):
+        return _numpy_batch(numpy, items)
+    if (objects := _python_objects(items)) is not None:
+        return LabelBatch.from_sequence(objects)
+    if hasattr(type(items), "__arrow_c_array__"):
+        return LabelBatch.from_arrow(items)
+    if isinstance(items, (memoryview, array.array)):
         view = memoryview(items)
         if view.ndim == 1 and not view.c_contiguous:
-            yield LabelBatch.from_sequence(view.tolist())
-        else:
-            yield LabelBatch.from_buffer(items)
-    elif isinstance(items, Iterable):
-        yield from _pieces(items)
-    else:
-        raise InvalidParameter(
-            f"items must be a sequence of labels; got {type(items).__name__}. Pass a list, an array or a column."
-        )
-
-
-def _pieces(items: Iterable[Any]) -> Iterator[LabelBatch]:
-    rest = iter(items)
-    for first in rest:
-        yield LabelBatch.from_sequence(())
-        yield from map(LabelBatch.from_sequence, _chunks(itertools.chain((first,), rest)))
-
-
-def _chunks(items: Iterator[Any]) -> Iterator[list[Any]]:
-    while taken := list(itertools.islice(items, ITEMS_PER_BATCH)):
-        yield taken
+            return LabelBatch.from_sequence(view.tolist())
+        return LabelBatch.from_buffer(items)
+    return None
 
 
 def _python_objects(items: Any) -> list[Any] | None:
@@ -114,20 +156,6 @@ def _only_column(items: Any) -> Any:
     return items
 
 
-def weight_batches(weights: Any) -> BatchWeights:
-    """Return weights from any input that labels may come from.
-
-    Raises:
-        InvalidParameter: a weight that is not a whole number from 0 to 2^63 - 1.
-    """
-    try:
-        return BatchWeights(list(label_batches(weights)))
-    except UnsupportedLabel:
-        raise InvalidParameter(
-            "weights must be whole numbers from 0 to 2**63 - 1; got another type. Cast or round them."
-        ) from None
-
-
 def _arrow_stream(items: Any) -> ArrowStream:
     try:
         return ArrowStream(items)
@@ -138,7 +166,7 @@ def _arrow_stream(items: Any) -> ArrowStream:
         ) from None
 
 
-def _numpy_batches(numpy: Any, items: Any) -> Iterator[LabelBatch]:
+def _numpy_batch(numpy: Any, items: Any) -> LabelBatch:
     if isinstance(items, numpy.ma.MaskedArray):
         raise UnsupportedLabel("labels must not be masked; got a masked array. Pass array.compressed().")
     if items.ndim != 1:
@@ -148,11 +176,10 @@ def _numpy_batches(numpy: Any, items: Any) -> Iterator[LabelBatch]:
     kind = items.dtype.kind
     if kind in "iu" or (kind in "US" and items.dtype.itemsize):
         native = items.astype(items.dtype.newbyteorder("="), copy=False)
-        yield LabelBatch.from_buffer(numpy.ascontiguousarray(native))
-    elif kind in "USOT":  # objects, variable-width text and cells of no width have no plain buffer
-        yield LabelBatch.from_sequence(items.tolist())
-    else:
-        raise UnsupportedLabel(
-            f"labels are integers, strings or bytes; got the NumPy type {items.dtype.name}."
-            " Cast them, for example with .astype(str)."
-        )
+        return LabelBatch.from_buffer(numpy.ascontiguousarray(native))
+    if kind in "USOT":  # objects, variable-width text and cells of no width have no plain buffer
+        return LabelBatch.from_sequence(items.tolist())
+    raise UnsupportedLabel(
+        f"labels are integers, strings or bytes; got the NumPy type {items.dtype.name}."
+        " Cast them, for example with .astype(str)."
+    )

@@ -5,22 +5,26 @@ Only `dptop.release` turns a summary into something public.
 
 from __future__ import annotations
 
-import os
-import tempfile
+import contextlib
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dptop import _native
-from dptop.errors import CorruptSummary, DptopError, InvalidParameter, SourceError
+from dptop.atomic import reason, replacing
+from dptop.errors import CorruptSummary, DptopError, InvalidParameter, SourceError, UnsupportedLabel
 from dptop.label import Label, ShortenedLabel, label_order
 from dptop.parameters import whole_number
 from dptop.privacy import Budget, Ledger
 from dptop.record import Record
-from dptop.source import label_batches, weight_batches
+from dptop.source import not_weights, open_labels, read_weights
 from dptop.tie import Tie
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import os
+    from collections.abc import Iterator, Sequence
+
+    from dptop.source import Source
 
 __all__ = ["SpaceSaving", "load"]
 
@@ -42,7 +46,7 @@ class SpaceSaving:
     Everything in a summary is private except its parameters and the kind of its labels; `dptop.release` publishes.
 
     Args:
-        capacity: counters, 1 to 2^31; the paper's k-tilde. An integer label takes about 45 bytes a counter.
+        capacity: counters, 1 to 2^31; the paper's k-tilde. An integer label takes 38 bytes a counter.
         tie: which label at the minimum is evicted: "least-recent" (default; needs the smaller threshold) or
             "most-recent" (the paper's rule).
         partitions: tables that share the capacity, 1 to `capacity`; each label is routed to one by a hash of itself.
@@ -80,7 +84,12 @@ class SpaceSaving:
         most_recent = Tie.of(tie) is Tie.MOST_RECENT
         self._tables = _native.SpaceSaving(capacity, partitions, most_recent, max_label_bytes)
         self._budget = budget
-        self._incomplete = False
+        self._start(incomplete=False)
+
+    def _start(self, *, incomplete: bool) -> None:
+        self._incomplete = incomplete
+        self._readers = 0
+        self._lock = threading.Lock()
         self._ledger = Ledger.of(self._tables.identity)
 
     @property
@@ -133,11 +142,12 @@ class SpaceSaving:
     def extend(self, items: Any, weights: Any = None, *, threads: int = 1) -> None:
         """Count many items in their order: the same as `update` for each.
 
-        A list, a tuple, an array or a column is checked whole, then counted: on an error nothing of it is. An error in
-        an iterable or a stream that was begun leaves the summary incomplete, and it is never released.
+        A list, a tuple or an array is checked whole, then counted: on an error nothing of it is. An error or an
+        interruption after a part of an input was counted, or taken from an iterator or a stream, leaves the summary
+        incomplete, and it is never released. Neither is it while an input is being read.
 
         Args:
-            items: see `dptop.source.label_batches`: list, iterable, NumPy, Arrow, pandas, Polars, DuckDB.
+            items: see `dptop.source.open_labels`: list, iterable, NumPy, Arrow, pandas, Polars, DuckDB.
             weights: as many whole numbers as items, from the same kinds of input; 0 leaves the item out.
             threads: workers, 1 to 1024, that share the partitions; more than there are partitions do nothing.
 
@@ -147,40 +157,59 @@ class SpaceSaving:
             SourceError: an Arrow stream broke off.
         """
         threads = whole_number("threads", threads, 1, MAX_THREADS, "One per core is best.")
-        batches = label_batches(items)
+        source = open_labels(items)
         if weights is None:
-            self._count(batches, threads)
+            with self._reading(source):
+                for batch in source:
+                    self._tables.extend(batch, None, 0, threads)
             return
-        collected: list[_native.LabelBatch] = []
         try:
-            collected.extend(batches)
-        except BaseException:
-            self._incomplete |= bool(collected)
-            raise
-        known = weight_batches(weights)
-        lengths = [len(batch) for batch in collected]
-        if sum(lengths) != len(known):
+            weight_source = open_labels(weights)
+        except UnsupportedLabel:
+            raise not_weights() from None
+        with self._reading(source, weight_source):
+            batches = list(source)
+            known = read_weights(weight_source)
+            self._check_weights(sum(map(len, batches)), known)
+            counted = 0
+            for batch in batches:
+                self._tables.extend(batch, known, counted, threads)
+                counted += len(batch)
+
+    def _check_weights(self, items: int, weights: _native.BatchWeights) -> None:
+        if items != len(weights):
             raise InvalidParameter(
-                f"there must be one weight per item; got {len(known)} weights for {sum(lengths)} items."
+                f"there must be one weight per item; got {len(weights)} weights for {items} items."
                 " Give nulls a weight too."
             )
-        if self._tables.length() + known.total() > MAX_LENGTH:
+        if self._tables.length() + weights.total() > MAX_LENGTH:
             raise InvalidParameter(
                 "the weights of a stream must sum to at most 2**63 - 1; these exceed it. Use smaller weights."
             )
-        self._count(collected, threads, known)
 
-    def _count(self, batches: Any, threads: int, weights: _native.BatchWeights | None = None) -> None:
-        counted = 0
-        begun = False
+    @contextlib.contextmanager
+    def _reading(self, *sources: Source) -> Iterator[None]:
+        """Mark the summary as not to be released while an input is read, and for good if a part of it is lost.
+
+        A part is lost by an error if it cannot be given again, or if some of it has been counted, which would then be
+        counted twice. A stream that was cut is not a neighbour of itself with an early item removed.
+        """
+        with self._lock:
+            self._readers += 1
+        before = self._tables.length()
         try:
-            for batch in batches:
-                self._tables.extend(batch, weights, counted, threads)
-                counted += len(batch)
-                begun = True
+            yield
         except BaseException:
-            self._incomplete |= begun
+            self._incomplete |= not all(source.again for source in sources) or self._tables.length() != before
             raise
+        finally:
+            with self._lock:
+                self._readers -= 1
+
+    @property
+    def _releasable(self) -> bool:
+        """Whether every input was read to its end."""
+        return not self._incomplete and self._readers == 0
 
     def private_counters(self) -> list[tuple[Label, int]]:
         """Return (item, counter) for every tracked label, by counter downwards, then item. PRIVATE: not a release."""
@@ -198,7 +227,7 @@ class SpaceSaving:
 
     def to_bytes(self) -> bytes:
         """Return the saved form: PRIVATE data, as the stream was. What was spent goes with it."""
-        return self._tables.to_bytes(Record(self._budget, self._incomplete, dict(self._ledger.entries)).to_bytes())
+        return self._tables.to_bytes(Record(self._budget, not self._releasable, dict(self._ledger.entries)).to_bytes())
 
     @classmethod
     def from_bytes(cls, data: bytes | bytearray | memoryview) -> SpaceSaving:
@@ -214,8 +243,7 @@ class SpaceSaving:
         summary = cls.__new__(cls)
         summary._tables = tables
         summary._budget = record.budget
-        summary._incomplete = record.incomplete
-        summary._ledger = Ledger.of(tables.identity)
+        summary._start(incomplete=record.incomplete)
         summary._ledger.unite(record.entries)
         return summary
 
@@ -225,20 +253,8 @@ class SpaceSaving:
         Raises:
             SourceError: the file cannot be written.
         """
-        target = Path(path)
-        try:
-            with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
-                temporary = Path(file.name)
-                try:
-                    file.write(self.to_bytes())
-                    file.flush()
-                    os.fsync(file.fileno())
-                    temporary.replace(target)
-                except BaseException:
-                    temporary.unlink(missing_ok=True)
-                    raise
-        except OSError as error:
-            raise SourceError(f"{target}: cannot be written ({error.strerror}). Choose another path.") from None
+        with replacing(path, private=True) as file:
+            file.write(self.to_bytes())
 
     def __copy__(self) -> SpaceSaving:
         return self.from_bytes(self.to_bytes())
@@ -259,8 +275,8 @@ def load(path: str | os.PathLike[str]) -> SpaceSaving:
     """
     try:
         data = Path(path).read_bytes()
-    except OSError as error:
-        raise SourceError(f"{path}: cannot be read ({error.strerror}). Check the path.") from None
+    except (OSError, ValueError, TypeError) as error:
+        raise SourceError(f"{path!s}: cannot be read ({reason(error)}). Check the path.") from None
     try:
         return SpaceSaving.from_bytes(data)
     except CorruptSummary as error:

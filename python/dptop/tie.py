@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from dptop.errors import InvalidParameter
+from dptop.parameters import shown
 
 __all__ = ["Tie"]
 
@@ -41,6 +42,6 @@ class Tie(Enum):
             return cls(value)
         except ValueError:
             raise InvalidParameter(
-                f"tie must be 'least-recent' or 'most-recent'; got {value!r}. Use the default unless you need the"
+                f"tie must be 'least-recent' or 'most-recent'; got {shown(value)}. Use the default unless you need the"
                 " paper's own rule, which is 'most-recent'."
             ) from None

@@ -8,12 +8,12 @@ use std::sync::{Mutex, PoisonError};
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
 use arrow_array::ffi_stream::{ArrayStreamReader, FFI_ArrowArrayStream};
 use arrow_array::{ArrayReader, ArrayRef, make_array};
-use arrow_schema::Field;
+use arrow_schema::{ArrowError, Field};
 use pyo3::exceptions::{
     PyException, PyImportError, PyMemoryError, PyOverflowError, PyTypeError, PyValueError,
 };
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyTuple};
+use pyo3::types::PyCapsule;
 
 use crate::batch::{LabelBatch, kind_of_field};
 use crate::errors::{SourceError, UnsupportedLabel};
@@ -21,8 +21,9 @@ use crate::errors::{SourceError, UnsupportedLabel};
 /// The array of an object with `__arrow_c_array__`.
 pub fn to_array(object: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     let capsules = hand_over(object, "__arrow_c_array__")?;
-    let capsules = capsules.cast::<PyTuple>()?;
-    let (schema, array) = (capsules.get_item(0)?, capsules.get_item(1)?);
+    let (schema, array) = capsules
+        .extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()
+        .map_err(|_| arrow_failed())?;
     let schema = capsule_pointer(&schema, c"arrow_schema")?.cast::<FFI_ArrowSchema>();
     let array = capsule_pointer(&array, c"arrow_array")?.cast::<FFI_ArrowArray>();
     // SAFETY: the capsules' names say what they hold; the array is moved out, which leaves a released one behind,
@@ -31,7 +32,14 @@ pub fn to_array(object: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     kind_of_field(&Field::try_from(schema).map_err(arrow_refused)?)?;
     // SAFETY: the producer says that the schema describes the array.
     let data = unsafe { from_ffi(array, schema) };
-    data.map(make_array).map_err(arrow_refused)
+    checked(data.map(make_array))
+}
+
+/// Check what a producer only promises: offsets, codes and text that stay within the data. Reading relies on it.
+fn checked(array: Result<ArrayRef, ArrowError>) -> PyResult<ArrayRef> {
+    let array = array.map_err(arrow_refused)?;
+    array.to_data().validate_full().map_err(arrow_refused)?;
+    Ok(array)
 }
 
 /// An Arrow stream, as batches. The type of its labels is known before the first one is read.
@@ -70,7 +78,7 @@ impl ArrowStream {
         });
         match next {
             None => Ok(None),
-            Some(array) => LabelBatch::from_array(array.map_err(arrow_refused)?).map(Some),
+            Some(array) => LabelBatch::from_array(py.detach(|| checked(array))?).map(Some),
         }
     }
 }
@@ -98,16 +106,19 @@ fn hand_over<'py>(object: &Bound<'py, PyAny>, method: &str) -> PyResult<Bound<'p
 }
 
 fn capsule_pointer(capsule: &Bound<'_, PyAny>, name: &CStr) -> PyResult<NonNull<c_void>> {
-    capsule.cast::<PyCapsule>()?.pointer_checked(Some(name))
+    let capsule = capsule.cast::<PyCapsule>().map_err(|_| arrow_failed())?;
+    capsule
+        .pointer_checked(Some(name))
+        .map_err(|_| arrow_failed())
 }
 
 /// An error of Arrow, without its text, which may quote an item.
-fn arrow_refused(_: arrow_schema::ArrowError) -> PyErr {
+fn arrow_refused(_: ArrowError) -> PyErr {
     arrow_failed()
 }
 
 fn arrow_failed() -> PyErr {
     SourceError::new_err(
-        "the Arrow data cannot be read: its producer failed or it breaks the format. Make it again.",
+        "the Arrow data cannot be read: its producer failed, or it breaks the format: text that is not UTF-8, offsets or codes out of range. Make it again.",
     )
 }

@@ -9,15 +9,14 @@ use arrow_array::types::{
     StringViewType, UInt8Type, UInt16Type, UInt32Type, UInt64Type, Utf8Type,
 };
 use arrow_array::{
-    Array, ArrayRef, GenericByteArray, GenericByteViewArray, GenericStringArray, Int64Array,
-    OffsetSizeTrait, UInt64Array,
+    Array, ArrayRef, GenericByteArray, GenericByteViewArray, Int64Array, UInt64Array,
 };
 use arrow_schema::{DataType, Field};
 use dptop_readers::TextBlock;
 use dptop_summaries::{ExtendError, Integer, Kind, SpaceSaving, Weights};
 use pyo3::prelude::*;
 
-use crate::errors::{InvalidParameter, SourceError, unsupported};
+use crate::errors::{InvalidParameter, unsupported};
 use crate::{arrow, buffer, sequence};
 
 /// The labels of a batch.
@@ -56,11 +55,6 @@ impl LabelBatch {
         let kind = kind_of(array.data_type())?;
         if let DataType::Struct(_) = array.data_type() {
             return Self::from_array(only_column(&array)?);
-        }
-        if kind == Kind::Text && !is_utf8(&array) {
-            return Err(SourceError::new_err(
-                "text in Arrow data must be UTF-8; some of this is not. Cast the column to binary.",
-            ));
         }
         Ok(Self::new(kind, Labels::Array(array)))
     }
@@ -193,33 +187,6 @@ fn type_name(data_type: &DataType) -> String {
         .next()
         .unwrap_or_default()
         .to_owned()
-}
-
-/// True if the text of an array, which came as its producer made it, is text. A dictionary's values all count.
-fn is_utf8(array: &ArrayRef) -> bool {
-    match array.data_type() {
-        DataType::Utf8 => all_utf8(array.as_string::<i32>()),
-        DataType::LargeUtf8 => all_utf8(array.as_string::<i64>()),
-        DataType::Utf8View => {
-            let views = array.as_string_view().clone().to_binary_view();
-            views
-                .iter()
-                .flatten()
-                .all(|bytes| std::str::from_utf8(bytes).is_ok())
-        }
-        DataType::Dictionary(..) => is_utf8(array.as_any_dictionary().values()),
-        _ => true,
-    }
-}
-
-fn all_utf8<O: OffsetSizeTrait>(array: &GenericStringArray<O>) -> bool {
-    let offsets = array.value_offsets();
-    let (first, last) = (offsets[0].as_usize(), offsets[array.len()].as_usize());
-    array.value_data()[first..last].is_ascii()
-        || offsets.windows(2).enumerate().all(|(i, ends)| {
-            let bytes = &array.value_data()[ends[0].as_usize()..ends[1].as_usize()];
-            array.is_null(i) || std::str::from_utf8(bytes).is_ok()
-        })
 }
 
 /// What is done with an array once its type is known.

@@ -18,7 +18,11 @@ use crate::errors::{InvalidParameter, unsupported};
 
 /// The labels of a one-dimensional, contiguous buffer in native byte order.
 pub fn to_array(object: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
-    let buffer = PyUntypedBuffer::get(object)?;
+    let buffer = PyUntypedBuffer::get(object).map_err(|_| {
+        InvalidParameter::new_err(
+            "an array of labels must have one dimension and be contiguous. Copy or ravel it.",
+        )
+    })?;
     if buffer.dimensions() != 1 || !buffer.is_c_contiguous() {
         return Err(InvalidParameter::new_err(format!(
             "an array of labels must have one dimension and be contiguous; got {} dimensions. Copy or ravel it.",
@@ -32,6 +36,7 @@ pub fn to_array(object: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
         ));
     }
     match (ElementType::from_format(buffer.format()), format.last()) {
+        (_, Some(b'c')) => Err(unsupported("an array of characters")),
         (ElementType::SignedInteger { bytes }, _) => match bytes {
             1 => primitive::<Int8Type>(buffer),
             2 => primitive::<Int16Type>(buffer),

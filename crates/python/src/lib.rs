@@ -1,7 +1,7 @@
 //! The border: Python objects in, Python objects out. Everything is documented on the Python side.
 //!
-//! Every input becomes a [`LabelBatch`](batch::LabelBatch), and every batch goes through
-//! [`SpaceSaving.extend`](summary::SpaceSaving); no Python code runs per item of an array.
+//! Every input becomes a `LabelBatch` (`batch.rs`), and every batch goes through `SpaceSaving.extend` (`summary.rs`); no
+//! Python code runs per item of an array.
 
 mod arrow;
 mod batch;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_array::builder::{BinaryBuilder, LargeBinaryBuilder};
 use arrow_array::{Array, Int64Array};
 use dptop_summaries::{Integer, Kind};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyInt, PyList, PyString, PyTuple};
 
@@ -55,9 +56,14 @@ pub fn with_item<R>(
     if !object.is_instance_of::<PyBool>()
         && kind.hasattr("__index__")?
         && !kind.hasattr("__len__")?
-        && let Ok(index) = object.call_method0("__index__")
     {
-        return f(Some(Item::Integer(integer(&index)?)));
+        return match object.call_method0("__index__") {
+            Ok(index) => f(Some(Item::Integer(integer(&index)?))),
+            Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => {
+                Err(unsupported(&format!("{}", kind.name()?)))
+            }
+            Err(error) => Err(error), // the object's own, such as an interruption
+        };
     }
     Err(unsupported(&format!("{}", kind.name()?)))
 }

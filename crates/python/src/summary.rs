@@ -86,6 +86,9 @@ impl SpaceSaving {
     }
 
     fn update(&self, item: &Bound<'_, PyAny>, weight: u64) -> PyResult<()> {
+        if weight > i64::MAX as u64 {
+            return Err(refused(core::ExtendError::TooLong)); // a null's weight counts for nothing, but has a range
+        }
         with_item(item, |item| {
             let weights = [weight];
             let weights = Weights::Each(&weights);
@@ -139,9 +142,11 @@ impl SpaceSaving {
         self.tables().tracked(partition)
     }
 
-    /// The counters of a partition, by slot.
+    /// The counters of a partition in the order of their labels' last occurrences, oldest first.
     fn counts(&self, partition: usize) -> Vec<u64> {
-        self.tables().counts(partition)
+        let tables = self.tables();
+        let slots = tables.slots_by_last_occurrence(partition).into_iter();
+        slots.map(|slot| tables.count(partition, slot)).collect()
     }
 
     /// The minimum counter of a partition, 0 while a slot is free.
@@ -149,12 +154,12 @@ impl SpaceSaving {
         self.tables().minimum(partition)
     }
 
-    /// The labels in slots of a partition: int, str, bytes, or (prefix, digest) for one that was shortened.
+    /// The labels at positions of [`counts`](Self::counts): int, str, bytes, or (prefix, digest) for a shortened one.
     fn labels<'py>(
         &self,
         py: Python<'py>,
         partition: usize,
-        slots: Vec<usize>,
+        positions: Vec<usize>,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let tables = self.tables();
         let text = tables.kind() == Some(Kind::Text);
@@ -162,9 +167,10 @@ impl SpaceSaving {
             Ok(valid) if text => PyString::new(py, valid).into_any(),
             _ => PyBytes::new(py, bytes).into_any(),
         };
-        slots
+        let slots = tables.slots_by_last_occurrence(partition);
+        positions
             .into_iter()
-            .map(|slot| match tables.label(partition, slot) {
+            .map(|position| match tables.label(partition, slots[position]) {
                 Label::Integer(Integer {
                     bits,
                     above_signed: false,

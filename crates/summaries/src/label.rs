@@ -69,18 +69,18 @@ pub struct Bytes<'a> {
 /// How many bytes a SHA-256 digest has.
 pub const DIGEST_BYTES: usize = 32;
 
-/// Return the stored form of a label longer than `limit` bytes: a prefix and the digest of the whole, `limit` bytes at
-/// the most. The prefix of text ends between two characters.
-pub fn shorten(bytes: &[u8], limit: usize, kind: Kind) -> Vec<u8> {
+/// Write to `stored` what is kept of a label longer than `limit` bytes: a prefix and the digest of the whole, `limit`
+/// bytes at the most. The prefix of text ends between two characters.
+pub fn shorten(bytes: &[u8], limit: usize, kind: Kind, stored: &mut Vec<u8>) {
     let mut end = limit - DIGEST_BYTES;
     if kind == Kind::Text {
         while end > 0 && bytes[end] & 0b1100_0000 == 0b1000_0000 {
             end -= 1;
         }
     }
-    let mut stored = bytes[..end].to_vec();
+    stored.clear();
+    stored.extend_from_slice(&bytes[..end]);
     stored.extend_from_slice(&Sha256::digest(bytes));
-    stored
 }
 
 /// A label as read from a summary.
@@ -94,6 +94,9 @@ pub enum Label<'a> {
 
 /// One label per slot, of one kind, and the hash that finds it.
 pub(crate) trait Store: Default + Send {
+    /// A store of that many slots, none with a label yet.
+    fn with_slots(slots: usize) -> Self;
+
     /// A borrowed label.
     type Ref<'a>: Copy + Send
     where
@@ -102,8 +105,7 @@ pub(crate) trait Store: Default + Send {
     fn hash(label: Self::Ref<'_>, seed: u64) -> u64;
     fn get(&self, slot: usize) -> Self::Ref<'_>;
     fn matches(&self, slot: usize, label: Self::Ref<'_>) -> bool;
-    fn push(&mut self, label: Self::Ref<'_>);
-    fn replace(&mut self, slot: usize, label: Self::Ref<'_>);
+    fn set(&mut self, slot: usize, label: Self::Ref<'_>);
     fn heap_bytes(&self) -> usize;
 }
 
@@ -117,7 +119,7 @@ pub(crate) struct Integers {
 impl Integers {
     #[inline]
     fn above_signed(&self, slot: usize) -> bool {
-        self.above_signed.get(slot).copied().unwrap_or(false)
+        !self.above_signed.is_empty() && self.above_signed[slot]
     }
 
     fn set_above_signed(&mut self, slot: usize, value: bool) {
@@ -133,9 +135,17 @@ impl Integers {
 impl Store for Integers {
     type Ref<'a> = Integer;
 
-    #[inline]
+    #[inline(always)]
     fn hash(label: Integer, seed: u64) -> u64 {
-        xxh3_64_with_seed(&label.bits.to_le_bytes(), seed)
+        // two rounds of multiplying to 128 bits and folding the halves
+        let fold = |x: u64, factor: u64| {
+            let product = u128::from(x) * u128::from(factor);
+            product as u64 ^ (product >> 64) as u64
+        };
+        fold(
+            fold(label.bits ^ seed, 0x9FB2_1C65_1E98_DF25) ^ seed.rotate_left(32),
+            0xA3B1_9535_4A39_B70D,
+        )
     }
 
     #[inline]
@@ -146,21 +156,22 @@ impl Store for Integers {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn matches(&self, slot: usize, label: Integer) -> bool {
         self.bits[slot] == label.bits && self.above_signed(slot) == label.above_signed
     }
 
     #[inline]
-    fn push(&mut self, label: Integer) {
-        self.bits.push(label.bits);
-        self.set_above_signed(self.bits.len() - 1, label.above_signed);
-    }
-
-    #[inline]
-    fn replace(&mut self, slot: usize, label: Integer) {
+    fn set(&mut self, slot: usize, label: Integer) {
         self.bits[slot] = label.bits;
         self.set_above_signed(slot, label.above_signed);
+    }
+
+    fn with_slots(slots: usize) -> Self {
+        Self {
+            bits: vec![0; slots],
+            above_signed: Vec::new(),
+        }
     }
 
     fn heap_bytes(&self) -> usize {
@@ -192,6 +203,9 @@ pub(crate) struct Strings {
 impl Strings {
     fn append(&mut self, label: Bytes<'_>) -> Span {
         let start = self.arena.len();
+        if self.arena.capacity() - start < label.bytes.len() {
+            self.arena.reserve_exact(label.bytes.len().max(start / 4)); // not double: it is most of the memory
+        }
         self.arena.extend_from_slice(label.bytes);
         let length = label.bytes.len() as u32;
         Span {
@@ -237,12 +251,7 @@ impl Store for Strings {
         self.get(slot) == label
     }
 
-    fn push(&mut self, label: Bytes<'_>) {
-        let span = self.append(label);
-        self.spans.push(span);
-    }
-
-    fn replace(&mut self, slot: usize, label: Bytes<'_>) {
+    fn set(&mut self, slot: usize, label: Bytes<'_>) {
         let span = self.spans[slot];
         if label.bytes.len() <= span.room as usize {
             self.arena[span.start..span.start + label.bytes.len()].copy_from_slice(label.bytes);
@@ -251,9 +260,22 @@ impl Store for Strings {
         } else {
             self.lost += span.room as usize;
             self.spans[slot] = self.append(label);
-            if self.lost > self.arena.len() / 2 + 4096 {
+            if self.lost > self.arena.len() / 4 + 4096 {
                 self.reclaim();
             }
+        }
+    }
+
+    fn with_slots(slots: usize) -> Self {
+        let empty = Span {
+            start: 0,
+            length: 0,
+            room: 0,
+        };
+        Self {
+            arena: Vec::new(),
+            spans: vec![empty; slots],
+            lost: 0,
         }
     }
 
@@ -268,17 +290,11 @@ mod tests {
 
     #[test]
     fn a_replaced_label_reads_back_and_the_arena_stays_bounded() {
-        let mut store = Strings::default();
-        for slot in 0..16 {
-            store.push(Bytes {
-                bytes: &[slot],
-                shortened: false,
-            });
-        }
+        let mut store = Strings::with_slots(16);
         for round in 0..10_000usize {
             let label = vec![round as u8; (round * 7919) % 200];
             let slot = round % 16;
-            store.replace(
+            store.set(
                 slot,
                 Bytes {
                     bytes: &label,
@@ -294,20 +310,22 @@ mod tests {
     #[test]
     fn text_is_shortened_between_characters() {
         let text = "é".repeat(100);
-        let stored = shorten(text.as_bytes(), 65, Kind::Text);
+        let mut stored = Vec::new();
+        shorten(text.as_bytes(), 65, Kind::Text, &mut stored);
         assert_eq!(stored.len(), 32 + 32);
         assert!(std::str::from_utf8(&stored[..32]).is_ok());
-        assert_eq!(shorten(text.as_bytes(), 65, Kind::Bytes).len(), 65);
+        shorten(text.as_bytes(), 65, Kind::Bytes, &mut stored);
+        assert_eq!(stored.len(), 65);
     }
 
     #[test]
     fn a_value_above_the_signed_range_differs_from_the_negative_with_its_bits() {
-        let mut store = Integers::default();
-        store.push(Integer::from(-1i64));
-        store.push(Integer::from(u64::MAX));
+        let mut store = Integers::with_slots(2);
+        store.set(0, Integer::from(-1i64));
+        store.set(1, Integer::from(u64::MAX));
         assert!(!store.matches(0, Integer::from(u64::MAX)));
         assert!(store.matches(1, Integer::from(u64::MAX)));
-        store.replace(1, Integer::from(-2i64));
+        store.set(1, Integer::from(-2i64));
         assert!(store.matches(1, Integer::from(-2i64)));
     }
 }

@@ -1,13 +1,14 @@
 //! Summaries of data streams in bounded memory, and exact discrete noise. No Python in sight.
 //!
-//! A [`SpaceSaving`] summary is one or more [tables](table::Table) that share the capacity; a table is a
-//! [label store](label), an index from hash to slot, a cell (count, last occurrence) per slot, and a
-//! [queue](victims::Victims) that yields the label to evict. [`noise`] draws discrete Laplace noise with integers only.
-//! [`wire`] is the saved form.
-#![forbid(unsafe_code)]
+//! A [`SpaceSaving`] summary is one or more tables (`table.rs`) that share the capacity. A table stores labels
+//! ([`label`]), finds them by hash, and asks its victims (`victims.rs`) which label to evict. [`noise`] draws discrete
+//! Laplace noise with integers only. [`wire`] is the saved form.
+#![deny(unsafe_code)] // cpu.rs alone allows it, and says why
 
+mod cpu;
 pub mod label;
 pub mod noise;
+mod radix_heap;
 pub mod space_saving;
 mod table;
 mod victims;

@@ -1,6 +1,7 @@
 //! The SpaceSaving summary: one or more tables that share the capacity, fed in stream order.
 
 use std::fmt;
+use std::marker::PhantomData;
 
 use crate::label::{self, Bytes, DIGEST_BYTES, Integer, Integers, Kind, Label, Store, Strings};
 use crate::table::Table;
@@ -16,6 +17,9 @@ pub const MIN_LABEL_BYTES: u32 = 2 * DIGEST_BYTES as u32;
 const MAX_LENGTH: u64 = i64::MAX as u64;
 /// Items that several workers hash and apply before the next ones are looked at: 3 MiB of hashes.
 const THREADED_BLOCK: usize = 1 << 18;
+
+/// Why a slot of a summary that has seen no item cannot be read.
+const EMPTY: &str = "an empty summary has no labels";
 
 /// What a summary is constructed with. All of it is public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +66,7 @@ pub enum Weights<'a> {
 }
 
 impl Weights<'_> {
-    #[inline]
+    #[inline(always)]
     fn get(&self, position: usize) -> u64 {
         match self {
             Self::Unit => 1,
@@ -227,7 +231,12 @@ impl SpaceSaving {
     ) -> Result<(), ExtendError> {
         assert!(kind != Kind::Integer, "strings are text or bytes");
         let limit = self.parameters.max_label_bytes as usize;
-        let batch = StringBatch { item, limit, kind };
+        let batch = StringBatch {
+            item,
+            limit,
+            kind,
+            lent: PhantomData,
+        };
         let Some(added) = self.check(&batch, items, weights, kind)? else {
             return Ok(());
         };
@@ -293,9 +302,12 @@ impl SpaceSaving {
         any_tables!(self, tables => tables[partition].len(), empty => 0)
     }
 
-    /// The counters of a partition, by slot.
-    pub fn counts(&self, partition: usize) -> Vec<u64> {
-        any_tables!(self, tables => tables[partition].counts().collect(), empty => Vec::new())
+    /// The counter in a slot.
+    ///
+    /// # Panics
+    /// If there is no such slot.
+    pub fn count(&self, partition: usize, slot: usize) -> u64 {
+        any_tables!(self, tables => tables[partition].count(slot), empty => panic!("{EMPTY}"))
     }
 
     /// The minimum counter of a partition, 0 while one of its slots is free.
@@ -314,7 +326,7 @@ impl SpaceSaving {
     /// If the slot is free.
     pub fn label(&self, partition: usize, slot: usize) -> Label<'_> {
         match &self.tables {
-            Tables::Empty => panic!("an empty summary has no labels"),
+            Tables::Empty => panic!("{EMPTY}"),
             Tables::Integers(tables) => Label::Integer(tables[partition].label(slot)),
             Tables::Strings(tables) => Label::Bytes(tables[partition].label(slot)),
         }
@@ -377,57 +389,58 @@ trait Batch<L: Store>: Sync {
     /// False where the item is null.
     fn has(&self, position: usize) -> bool;
 
-    /// Call `f` with the label at a position, unless it is null.
-    fn visit<R>(&self, position: usize, f: impl FnOnce(L::Ref<'_>) -> R) -> Option<R>;
+    /// The label at a position, unless it is null. `shortened` lends the room for a label above the length limit.
+    fn get<'a>(&'a self, position: usize, shortened: &'a mut Vec<u8>) -> Option<L::Ref<'a>>;
 }
 
 struct IntegerBatch<F>(F);
 
 impl<F: Fn(usize) -> Option<Integer> + Sync> Batch<Integers> for IntegerBatch<F> {
-    #[inline]
+    #[inline(always)]
     fn has(&self, position: usize) -> bool {
         (self.0)(position).is_some()
     }
 
-    #[inline]
-    fn visit<R>(&self, position: usize, f: impl FnOnce(Integer) -> R) -> Option<R> {
-        (self.0)(position).map(f)
+    #[inline(always)]
+    fn get(&self, position: usize, _: &mut Vec<u8>) -> Option<Integer> {
+        (self.0)(position)
     }
 }
 
-struct StringBatch<F> {
+struct StringBatch<'s, F> {
     item: F,
     limit: usize,
     kind: Kind,
+    lent: PhantomData<&'s [u8]>,
 }
 
-impl<'a, F: Fn(usize) -> Option<&'a [u8]> + Sync> Batch<Strings> for StringBatch<F> {
-    #[inline]
+impl<'s, F: Fn(usize) -> Option<&'s [u8]> + Sync> Batch<Strings> for StringBatch<'s, F> {
+    #[inline(always)]
     fn has(&self, position: usize) -> bool {
         (self.item)(position).is_some()
     }
 
-    #[inline]
-    fn visit<R>(&self, position: usize, f: impl FnOnce(Bytes<'_>) -> R) -> Option<R> {
+    #[inline(always)]
+    fn get<'a>(&'a self, position: usize, shortened: &'a mut Vec<u8>) -> Option<Bytes<'a>> {
         let bytes = (self.item)(position)?;
         if bytes.len() <= self.limit {
-            return Some(f(Bytes {
+            return Some(Bytes {
                 bytes,
                 shortened: false,
-            }));
+            });
         }
-        let stored = label::shorten(bytes, self.limit, self.kind);
-        Some(f(Bytes {
-            bytes: &stored,
+        label::shorten(bytes, self.limit, self.kind, shortened);
+        Some(Bytes {
+            bytes: shortened,
             shortened: true,
-        }))
+        })
     }
 }
 
 /// The partition of a label: it depends on the label alone. The bits used are not those that the index looks at first.
-#[inline]
+#[inline(always)]
 fn route(hash: u64, partitions: usize) -> usize {
-    ((((hash >> 20) & 0xffff_ffff) * partitions as u64) >> 32) as usize
+    (((hash.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) * partitions as u64) >> 32) as usize
 }
 
 /// Apply a batch in stream order.
@@ -444,15 +457,73 @@ fn apply<L: Store>(
     if workers > 1 {
         return apply_threaded(tables, batch, items, weights, seed, workers);
     }
-    for position in 0..items {
-        let weight = weights.get(position);
-        if weight == 0 {
-            continue;
+    crate::cpu::best(
+        #[inline(always)]
+        || apply_alone(tables, batch, items, weights, seed),
+    );
+}
+
+/// Items that are hashed before the first of them is counted: their labels are on the way from memory by then.
+const HASHED_BLOCK: usize = 64;
+
+#[inline(always)]
+fn apply_alone<L: Store>(
+    tables: &mut [Table<L>],
+    batch: &impl Batch<L>,
+    items: usize,
+    weights: Weights<'_>,
+    seed: u64,
+) {
+    let mut hashes = [0; HASHED_BLOCK];
+    let mut shortened = Vec::new();
+    for block in (0..items).step_by(HASHED_BLOCK) {
+        let hashes = &mut hashes[..HASHED_BLOCK.min(items - block)];
+        for (offset, hash) in hashes.iter_mut().enumerate() {
+            *hash = hash_of(batch, block + offset, seed, &mut shortened);
         }
-        batch.visit(position, |label| {
-            let hash = L::hash(label, seed);
-            tables[route(hash, partitions)].update(hash, label, weight);
-        });
+        if let [table] = &mut *tables {
+            table.expect_updates(hashes.len());
+            for (offset, &hash) in hashes.iter().enumerate() {
+                count(table, batch, block + offset, hash, weights, &mut shortened);
+            }
+        } else {
+            for (offset, &hash) in hashes.iter().enumerate() {
+                let table = &mut tables[route(hash, tables.len())];
+                table.expect_updates(1);
+                count(table, batch, block + offset, hash, weights, &mut shortened);
+            }
+        }
+    }
+}
+
+/// The hash of the label at a position; any number for a null.
+#[inline(always)]
+fn hash_of<L: Store>(
+    batch: &impl Batch<L>,
+    position: usize,
+    seed: u64,
+    shortened: &mut Vec<u8>,
+) -> u64 {
+    match batch.get(position, shortened) {
+        Some(label) => L::hash(label, seed),
+        None => 0,
+    }
+}
+
+#[inline(always)]
+fn count<L: Store>(
+    table: &mut Table<L>,
+    batch: &impl Batch<L>,
+    position: usize,
+    hash: u64,
+    weights: Weights<'_>,
+    shortened: &mut Vec<u8>,
+) {
+    let weight = weights.get(position);
+    if weight > 0
+        && let Some(label) = batch.get(position, shortened)
+    {
+        table.update(hash, label, weight);
     }
 }
 
@@ -475,11 +546,10 @@ fn apply_threaded<L: Store>(
         std::thread::scope(|scope| {
             for (number, hashes) in hashes.chunks_mut(chunk).enumerate() {
                 scope.spawn(move || {
+                    let mut shortened = Vec::new();
                     for (offset, hash) in hashes.iter_mut().enumerate() {
                         let position = block + number * chunk + offset;
-                        if let Some(found) = batch.visit(position, |label| L::hash(label, seed)) {
-                            *hash = found;
-                        }
+                        *hash = hash_of(batch, position, seed, &mut shortened);
                     }
                 });
             }
@@ -488,16 +558,15 @@ fn apply_threaded<L: Store>(
         std::thread::scope(|scope| {
             for (number, tables) in tables.chunks_mut(owned).enumerate() {
                 scope.spawn(move || {
+                    let mut shortened = Vec::new();
                     let first = number * owned;
                     for (offset, &hash) in hashes.iter().enumerate() {
                         let partition = route(hash, partitions);
-                        let weight = weights.get(block + offset);
-                        if weight == 0 || !(first..first + tables.len()).contains(&partition) {
-                            continue;
+                        if (first..first + tables.len()).contains(&partition) {
+                            let table = &mut tables[partition - first];
+                            table.expect_updates(1);
+                            count(table, batch, block + offset, hash, weights, &mut shortened);
                         }
-                        batch.visit(block + offset, |label| {
-                            tables[partition - first].update(hash, label, weight);
-                        });
                     }
                 });
             }

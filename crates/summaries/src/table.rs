@@ -1,113 +1,283 @@
 //! One SpaceSaving table: labels, counts, last occurrences and the choice of the victim.
+//!
+//! Labels stand in buckets of eight slots, found by 16-bit tags that are compared at once. A label has two buckets, and
+//! goes into the one with more room; so both are looked at, without a branch. Where both are full it is displaced into
+//! one further on in the sequence of buckets that its hash leads to; its first bucket knows that there is such a label.
 
-use hashbrown::HashTable;
+use wide::u16x8;
 
 use crate::label::Store;
 use crate::victims::{Tie, Victims};
 
-/// What a slot knows of its label besides the label itself.
-#[derive(Clone, Copy)]
-pub(crate) struct Cell {
-    /// The label's counter: at least its true count, by at most the minimum counter.
-    pub(crate) count: u64,
-    /// The number of the update at which it last occurred.
-    pub(crate) last_seen: u64,
-}
+/// The count of a slot without a label.
+pub(crate) const FREE: u64 = u64::MAX;
+/// Slots in a bucket.
+const SLOTS: usize = 8;
+/// The fraction of the slots that hold labels when the table is full.
+const LOAD: (usize, usize) = (3, 4);
+/// The odd factor that leads from a label's bucket to the next one in its sequence.
+const NEXT: u64 = 0xD6E8_FEB8_6659_FD93;
+/// Buckets of a sequence that are found by hash; those after them follow each other.
+const HASHED: u32 = 64;
+/// Buckets of a table with its first label.
+const FIRST_BUCKETS: usize = 2;
 
-/// SpaceSaving as in docs/privacy.md, "The summary": an update either raises the label's counter, or takes a free slot
+/// SpaceSaving as in docs/privacy.md, "The variant": an update either raises the label's counter, or takes a free slot
 /// at its weight, or replaces the label with the minimum counter and adds its weight to it.
 pub(crate) struct Table<L> {
     capacity: usize,
-    tie: Tie,
     seed: u64,
+    tracked: usize,
+    /// For each slot 16 bits of its label's hash, never 0; 0 for a slot without a label.
+    tags: Vec<[u16; SLOTS]>,
+    /// For each bucket the number of labels that it is the first of and that are displaced.
+    displaced: Vec<u32>,
+    /// The largest number in its sequence at which a displaced label stands.
+    furthest: u32,
     labels: L,
-    cells: Vec<Cell>,
-    /// From a label's hash to its slot.
-    index: HashTable<u32>,
-    /// Present once the table is full.
-    victims: Option<Victims>,
-    updates: u64,
+    /// For each slot its label's counter: at least the true count, by at most the minimum counter.
+    counts: Vec<u64>,
+    /// For each slot the number of the update at which its label last occurred.
+    last_seen: Vec<u32>,
+    updates: u32,
+    victims: Victims,
 }
+
+/// The buckets of a table for so many labels.
+fn buckets_for(labels: usize) -> usize {
+    (labels * LOAD.1).div_ceil(LOAD.0 * SLOTS).max(1)
+}
+
+/// The slots of a bucket that have the tag, as bits.
+#[inline(always)]
+fn with_tag(tags: &[u16; SLOTS], tag: u16) -> u32 {
+    u16x8::new(*tags).simd_eq(u16x8::splat(tag)).to_bitmask()
+}
+
+/// The tag of a label with this hash: not 0, and without the bit that marks it displaced.
+#[inline(always)]
+fn tag(hash: u64) -> u16 {
+    (hash as u16 & !DISPLACED).max(2)
+}
+
+/// The bit of a tag whose label is in neither of its first two buckets.
+const DISPLACED: u16 = 1;
 
 impl<L: Store> Table<L> {
     pub(crate) fn new(capacity: usize, tie: Tie, seed: u64) -> Self {
         Self {
             capacity,
-            tie,
             seed,
+            tracked: 0,
+            tags: Vec::new(),
+            furthest: 0,
+            displaced: Vec::new(),
             labels: L::default(),
-            cells: Vec::new(),
-            index: HashTable::new(),
-            victims: None,
+            counts: Vec::new(),
+            last_seen: Vec::new(),
             updates: 0,
+            victims: Victims::new(tie),
+        }
+    }
+
+    #[inline(always)]
+    fn bucket(&self, hash: u64) -> usize {
+        (((hash >> 32) * self.tags.len() as u64) >> 32) as usize
+    }
+
+    #[inline(always)]
+    fn first_two(&self, hash: u64) -> (usize, usize) {
+        (self.bucket(hash), self.bucket(hash.wrapping_mul(NEXT)))
+    }
+
+    /// The bucket at a number in a label's sequence; 0 and 1 are the first two. It comes to every bucket in the end.
+    fn further(&self, hash: u64, number: u32) -> usize {
+        if number < HASHED {
+            self.bucket(hash.wrapping_mul(NEXT.wrapping_pow(number)))
+        } else {
+            (self.bucket(hash) + number as usize) % self.tags.len()
+        }
+    }
+
+    #[inline(always)]
+    fn find(&self, hash: u64, label: L::Ref<'_>) -> Option<usize> {
+        let tag = tag(hash);
+        let (first, second) = self.first_two(hash);
+        let mut found =
+            with_tag(self.tags.get(first)?, tag) | (with_tag(self.tags.get(second)?, tag) << SLOTS);
+        while found != 0 {
+            let bit = found.trailing_zeros() as usize;
+            let bucket = if bit < SLOTS { first } else { second };
+            let slot = bucket * SLOTS + bit % SLOTS;
+            if self.labels.matches(slot, label) {
+                return Some(slot);
+            }
+            found &= found - 1;
+        }
+        if self.displaced[first] != 0 {
+            return self.find_displaced(hash, label);
+        }
+        None
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find_displaced(&self, hash: u64, label: L::Ref<'_>) -> Option<usize> {
+        let tag = tag(hash) | DISPLACED;
+        for number in 2..=self.furthest {
+            let bucket = self.further(hash, number);
+            let mut found = with_tag(&self.tags[bucket], tag);
+            while found != 0 {
+                let slot = bucket * SLOTS + found.trailing_zeros() as usize;
+                if self.labels.matches(slot, label) {
+                    return Some(slot);
+                }
+                found &= found - 1;
+            }
+        }
+        None
+    }
+
+    /// Make sure that so many updates can be numbered.
+    #[inline(always)]
+    pub(crate) fn expect_updates(&mut self, updates: usize) {
+        if (u32::MAX - self.updates) as usize <= updates {
+            self.renumber_updates();
         }
     }
 
     /// Count `weight >= 1` occurrences in a row of the label with this hash. The caller keeps the sum of all weights
     /// within 2^63 - 1, so that no counter wraps.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn update(&mut self, hash: u64, label: L::Ref<'_>, weight: u64) {
         debug_assert!(weight >= 1);
         self.updates += 1;
-        let labels = &self.labels;
-        if let Some(&slot) = self
-            .index
-            .find(hash, |&slot| labels.matches(slot as usize, label))
-        {
-            let cell = &mut self.cells[slot as usize];
-            cell.count += weight;
-            cell.last_seen = self.updates;
-        } else if self.cells.len() < self.capacity {
+        if let Some(slot) = self.find(hash, label) {
+            let count = self.counts[slot] + weight;
+            self.counts[slot] = count;
+            self.last_seen[slot] = self.updates;
+            self.victims.grown(slot, count);
+        } else if self.tracked < self.capacity {
             self.take_free_slot(hash, label, weight);
         } else {
-            self.replace_victim(hash, label, weight);
+            let victim = self
+                .victims
+                .pop(&self.counts, &self.last_seen, self.updates);
+            let count = self.counts[victim] + weight;
+            self.remove(victim);
+            let slot = self.insert(hash, label, count);
+            self.victims.entered(slot, count);
         }
     }
 
-    fn take_free_slot(&mut self, hash: u64, label: L::Ref<'_>, weight: u64) {
-        let slot = self.cells.len() as u32;
-        self.labels.push(label);
-        self.cells.push(Cell {
-            count: weight,
-            last_seen: self.updates,
-        });
-        self.enter(hash, slot);
-    }
-
-    fn replace_victim(&mut self, hash: u64, label: L::Ref<'_>, weight: u64) {
-        let cells = &self.cells;
-        let victims = self
-            .victims
-            .get_or_insert_with(|| Victims::new(self.tie, cells));
-        let slot = victims.pop(cells);
-        let cell = &mut self.cells[slot as usize];
-        cell.count += weight;
-        cell.last_seen = self.updates;
-        victims.place(slot, cell.count);
-        let evicted = L::hash(self.labels.get(slot as usize), self.seed);
-        if let Ok(entry) = self.index.find_entry(evicted, |&other| other == slot) {
-            entry.remove();
+    fn take_free_slot(&mut self, hash: u64, label: L::Ref<'_>, count: u64) {
+        if self.tracked == self.tags.len() * SLOTS * LOAD.0 / LOAD.1 {
+            self.grow();
         }
-        self.labels.replace(slot as usize, label);
-        self.enter(hash, slot);
+        self.tracked += 1;
+        self.insert(hash, label, count);
     }
 
-    fn enter(&mut self, hash: u64, slot: u32) {
-        let (labels, seed) = (&self.labels, self.seed);
-        self.index.insert_unique(hash, slot, |&other| {
-            L::hash(labels.get(other as usize), seed)
-        });
+    /// Put a label that is not tracked into a slot without one.
+    #[inline(always)]
+    fn insert(&mut self, hash: u64, label: L::Ref<'_>, count: u64) -> usize {
+        let (first, second) = self.first_two(hash);
+        let room = with_tag(&self.tags[first], 0);
+        let other = with_tag(&self.tags[second], 0);
+        let (bucket, room) = if room.count_ones() >= other.count_ones() {
+            (first, room)
+        } else {
+            (second, other)
+        };
+        let slot = if room != 0 {
+            let slot = bucket * SLOTS + room.trailing_zeros() as usize;
+            self.tags[bucket][slot % SLOTS] = tag(hash);
+            slot
+        } else {
+            self.displaced_slot(hash)
+        };
+        self.labels.set(slot, label);
+        self.counts[slot] = count;
+        self.last_seen[slot] = self.updates;
+        slot
+    }
+
+    /// A slot for a label whose first two buckets are full.
+    #[cold]
+    #[inline(never)]
+    fn displaced_slot(&mut self, hash: u64) -> usize {
+        let first = self.bucket(hash);
+        self.displaced[first] += 1;
+        let mut number = 2;
+        let (bucket, room) = loop {
+            let bucket = self.further(hash, number);
+            let room = with_tag(&self.tags[bucket], 0);
+            if room != 0 {
+                break (bucket, room);
+            }
+            number += 1;
+        };
+        self.furthest = self.furthest.max(number);
+        let offset = room.trailing_zeros() as usize;
+        self.tags[bucket][offset] = tag(hash) | DISPLACED;
+        bucket * SLOTS + offset
+    }
+
+    #[inline(always)]
+    fn remove(&mut self, slot: usize) {
+        let tag = std::mem::take(&mut self.tags[slot / SLOTS][slot % SLOTS]);
+        self.counts[slot] = FREE;
+        if tag & DISPLACED != 0 {
+            self.forget_displaced(slot);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn forget_displaced(&mut self, slot: usize) {
+        let first = self.bucket(L::hash(self.labels.get(slot), self.seed));
+        self.displaced[first] -= 1;
+    }
+
+    /// Double the buckets, up to those that the capacity needs.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        let doubled = (self.tags.len() * 2).max(FIRST_BUCKETS);
+        let buckets = doubled.min(buckets_for(self.capacity));
+        let slots = self.slots();
+        let labels = std::mem::replace(&mut self.labels, L::with_slots(buckets * SLOTS));
+        let counts = std::mem::replace(&mut self.counts, vec![FREE; buckets * SLOTS]);
+        let last_seen = std::mem::replace(&mut self.last_seen, vec![0; buckets * SLOTS]);
+        self.tags = vec![[0; SLOTS]; buckets];
+        self.furthest = 0;
+        self.displaced = vec![0; buckets];
+        for slot in slots {
+            let label = labels.get(slot);
+            let moved = self.insert(L::hash(label, self.seed), label, counts[slot]);
+            self.last_seen[moved] = last_seen[slot];
+        }
+    }
+
+    /// Number the last occurrences anew, from 1, in their order.
+    #[cold]
+    #[inline(never)]
+    fn renumber_updates(&mut self) {
+        let slots = self.slots_by_last_occurrence();
+        let filled_at = self.victims.filled_at();
+        let before = slots.partition_point(|&slot| self.last_seen[slot] < filled_at);
+        self.victims.renumbered(before as u32);
+        for (number, &slot) in slots.iter().enumerate() {
+            self.last_seen[slot] = number as u32 + 1;
+        }
+        // one more than the labels, so that the queue's own number stays in the past
+        self.updates = slots.len() as u32 + 1;
     }
 
     /// Add a saved label. Called in last-occurrence order. False if it is there already or no slot is free.
     pub(crate) fn restore(&mut self, label: L::Ref<'_>, count: u64) -> bool {
         let hash = L::hash(label, self.seed);
-        let labels = &self.labels;
-        let known = self
-            .index
-            .find(hash, |&slot| labels.matches(slot as usize, label))
-            .is_some();
-        if known || self.cells.len() == self.capacity {
+        if self.tracked == self.capacity || self.find(hash, label).is_some() {
             return false;
         }
         self.updates += 1;
@@ -119,38 +289,182 @@ impl<L: Store> Table<L> {
         self.capacity
     }
 
+    /// How many labels are tracked.
     pub(crate) fn len(&self) -> usize {
-        self.cells.len()
+        self.tracked
     }
 
     pub(crate) fn label(&self, slot: usize) -> L::Ref<'_> {
         self.labels.get(slot)
     }
 
-    pub(crate) fn counts(&self) -> impl Iterator<Item = u64> + '_ {
-        self.cells.iter().map(|cell| cell.count)
+    pub(crate) fn count(&self, slot: usize) -> u64 {
+        self.counts[slot]
+    }
+
+    /// The slots that hold a label.
+    fn slots(&self) -> Vec<usize> {
+        let all = self.counts.iter().enumerate();
+        all.filter(|&(_, &count)| count != FREE)
+            .map(|(slot, _)| slot)
+            .collect()
     }
 
     /// The minimum counter, 0 while a slot is free.
     pub(crate) fn minimum(&self) -> u64 {
-        if self.cells.len() < self.capacity {
+        if self.tracked < self.capacity {
             0
         } else {
-            self.counts().min().unwrap_or(0)
+            self.counts.iter().copied().min().unwrap_or(0)
         }
     }
 
     /// The slots in the order of their labels' last occurrences, oldest first.
     pub(crate) fn slots_by_last_occurrence(&self) -> Vec<usize> {
-        let mut slots: Vec<usize> = (0..self.cells.len()).collect();
-        slots.sort_unstable_by_key(|&slot| self.cells[slot].last_seen);
+        let mut slots = self.slots();
+        slots.sort_unstable_by_key(|&slot| self.last_seen[slot]);
         slots
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
         self.labels.heap_bytes()
-            + self.cells.capacity() * size_of::<Cell>()
-            + self.index.allocation_size()
-            + self.victims.as_ref().map_or(0, Victims::heap_bytes)
+            + self.counts.capacity() * 8
+            + self.last_seen.capacity() * 4
+            + self.tags.capacity() * 2 * SLOTS
+            + self.displaced.capacity() * 4
+            + self.victims.heap_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::label::{Integer, Integers};
+
+    /// Integers that all have one hash, or one of two.
+    #[derive(Default)]
+    struct Colliding(Integers);
+
+    impl Store for Colliding {
+        type Ref<'a> = Integer;
+
+        fn with_slots(slots: usize) -> Self {
+            Self(Integers::with_slots(slots))
+        }
+        fn hash(label: Integer, _: u64) -> u64 {
+            if label.bits.is_multiple_of(3) {
+                u64::MAX
+            } else {
+                0
+            }
+        }
+        fn get(&self, slot: usize) -> Integer {
+            self.0.get(slot)
+        }
+        fn matches(&self, slot: usize, label: Integer) -> bool {
+            self.0.matches(slot, label)
+        }
+        fn set(&mut self, slot: usize, label: Integer) {
+            self.0.set(slot, label);
+        }
+        fn heap_bytes(&self) -> usize {
+            self.0.heap_bytes()
+        }
+    }
+
+    fn counters<L: for<'a> Store<Ref<'a> = Integer> + 'static>(
+        table: &Table<L>,
+    ) -> Vec<(u64, u64)> {
+        let slots = table.slots_by_last_occurrence();
+        let counter = |slot| (table.label(slot).bits, table.count(slot));
+        slots.into_iter().map(counter).collect()
+    }
+
+    fn update<L: for<'a> Store<Ref<'a> = Integer>>(table: &mut Table<L>, label: u64, weight: u64) {
+        let label = Integer::from(label);
+        table.expect_updates(1);
+        table.update(L::hash(label, 7), label, weight);
+    }
+
+    /// A stream of labels and weights, the same for the same seed.
+    fn stream(seed: u64, labels: u64, length: usize) -> impl Iterator<Item = (u64, u64)> {
+        let mut state = seed;
+        (0..length).map(move |_| {
+            state = state
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            let draw = state >> 33;
+            (
+                draw % labels,
+                if draw.is_multiple_of(7) {
+                    draw % 100 + 1
+                } else {
+                    1
+                },
+            )
+        })
+    }
+
+    #[test]
+    fn labels_with_one_hash_are_told_apart() {
+        for tie in [Tie::LeastRecent, Tie::MostRecent] {
+            for capacity in [1, 2, 7, 40, 150] {
+                let mut colliding = Table::<Colliding>::new(capacity, tie, 7);
+                let mut plain = Table::<Integers>::new(capacity, tie, 7);
+                for (label, weight) in stream(1, 200, 4000) {
+                    update(&mut colliding, label, weight);
+                    update(&mut plain, label, weight);
+                }
+                assert_eq!(counters(&colliding), counters(&plain));
+                assert!(capacity < 40 || colliding.furthest >= HASHED);
+            }
+        }
+    }
+
+    #[test]
+    fn numbering_the_updates_anew_changes_nothing() {
+        for tie in [Tie::LeastRecent, Tie::MostRecent] {
+            for start in 0..60 {
+                let mut late = Table::<Integers>::new(8, tie, 7);
+                let mut early = Table::<Integers>::new(8, tie, 7);
+                late.updates = u32::MAX - 2 - start;
+                for (label, weight) in stream(u64::from(start), 14, 200) {
+                    update(&mut late, label, weight);
+                    update(&mut early, label, weight);
+                    assert_eq!(counters(&late), counters(&early));
+                }
+                assert!(late.updates < 1000);
+            }
+        }
+    }
+
+    #[test]
+    fn a_minimum_that_rises_too_fast_to_be_scanned_for_is_kept_in_a_heap_and_back() {
+        for tie in [Tie::LeastRecent, Tie::MostRecent] {
+            let mut table = Table::<Integers>::new(64, tie, 7);
+            let mut twin: Vec<(u64, u64)> = Vec::new(); // oldest last occurrence first
+            let mut heaped = 0;
+            let heavy = (0..63).map(|label| (label, 200 + label % 5));
+            let rising = (0..600).map(|label| (1000 + label, 1));
+            let even = (0..3000).map(|label| (5000 + label, 1));
+            for (label, weight) in heavy.chain(rising).chain(even) {
+                update(&mut table, label, weight);
+                let count = if twin.len() < 64 {
+                    0
+                } else {
+                    let minimum = twin.iter().map(|c| c.1).min().unwrap_or(0);
+                    let mut at_minimum = (0..twin.len()).filter(|&i| twin[i].1 == minimum);
+                    let victim = match tie {
+                        Tie::LeastRecent => at_minimum.next(),
+                        Tie::MostRecent => at_minimum.next_back(),
+                    };
+                    twin.remove(victim.unwrap_or(0)).1
+                };
+                twin.push((label, count + weight));
+                assert_eq!(counters(&table), twin);
+                heaped += usize::from(table.victims.is_heap());
+            }
+            assert!(heaped > 100 && !table.victims.is_heap());
+        }
     }
 }

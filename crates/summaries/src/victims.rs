@@ -1,16 +1,16 @@
 //! Which label to evict: the one with the minimum count, ties broken by last occurrence.
 //!
-//! Counts only grow, so the victims are a monotone priority queue, and a radix heap serves: bucket `b >= 1` holds the
-//! slots whose count differs from the minimum first at bit `b - 1`, bucket 0 the slots at the minimum. Slots are not
-//! moved when their count grows; they are looked at again when their bucket is.
+//! While the minimum stays, the labels at it only get fewer: one that occurs leaves them, and none joins. So a queue of
+//! them, sorted once by last occurrence, yields the victims; a slot whose count has grown is passed over. When it runs
+//! empty the minimum rises, and the labels at the new one are gathered: those that came to it while the last queue ran
+//! were logged in order, and a scan of the counts finds the older ones, which are sorted.
 //!
-//! Every slot is in exactly one bucket. Cost: when a bucket is opened, each of its slots moves down, or up because its
-//! count grew. A count growing from c - 1 to c can lift its slot by at most one more than the number of trailing zeros
-//! of c, which sums to less than 2 n + log n over n unit updates of a slot: amortised O(1) per unit update, also where
-//! every item is new and on any adversarial stream. A weighted update costs O(log weight) at the most, without a loop
-//! over the weight. Bucket 0 is sorted by last occurrence when it is filled; most of it arrives in that order.
+//! A scan takes time in proportion to the table. It is paid for by the updates since the last one; where those were
+//! too few (one free slot among heavy counters, counts far apart), a [`RadixHeap`] takes over for as many evictions as
+//! the table has slots. So unit updates cost amortised O(1) on every stream, besides sorting.
 
-use crate::table::Cell;
+use crate::radix_heap::RadixHeap;
+use crate::table::FREE;
 
 /// Which of the labels at the minimum count is evicted. Only these two have a privacy proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,105 +21,196 @@ pub enum Tie {
     MostRecent,
 }
 
-/// The slots of a full table, by count.
+/// Slots scanned per update that pays for the scan.
+const SCAN_SLOTS_PER_UPDATE: usize = 16;
+
+/// The queue of victims of a full table.
 pub(crate) struct Victims {
     tie: Tie,
-    /// The count of the slots in `at_minimum`; every count is at least this.
+    /// The count of the slots in `queue`; every count is at least this.
     minimum: u64,
-    /// Slots that had the minimum count when they were sorted, the next victim last.
-    at_minimum: Vec<u32>,
-    /// `above[b - 1]` is bucket b.
-    above: Vec<Vec<u32>>,
-}
-
-/// The bucket of a count: 0 at the minimum, else one more than the highest bit in which they differ.
-fn bucket(count: u64, minimum: u64) -> usize {
-    (u64::BITS - (count ^ minimum).leading_zeros()) as usize
+    /// The count that is logged: one above the minimum, or 0 while nothing is.
+    logged: u64,
+    /// The slots that had the minimum count when the queue was filled, by last occurrence, oldest first.
+    queue: Vec<u32>,
+    /// Where the oldest one that is still in the queue stands.
+    head: usize,
+    /// The slots whose count has become `logged` since the queue was filled, in that order.
+    log: Vec<u32>,
+    /// The number of the update at which the queue was filled.
+    filled_at: u32,
+    /// In place of the queue, for that many more evictions.
+    heap: Option<(RadixHeap, usize)>,
 }
 
 impl Victims {
-    /// A queue of all slots of a full table.
-    pub(crate) fn new(tie: Tie, cells: &[Cell]) -> Self {
-        let mut victims = Self {
+    /// No victims are known before the table is full.
+    pub(crate) fn new(tie: Tie) -> Self {
+        Self {
             tie,
             minimum: 0,
-            at_minimum: Vec::new(),
-            above: Vec::new(),
-        };
-        for (slot, cell) in cells.iter().enumerate() {
-            victims.place(slot as u32, cell.count);
+            logged: 0,
+            queue: Vec::new(),
+            head: 0,
+            log: Vec::new(),
+            filled_at: 0,
+            heap: None,
         }
-        victims
     }
 
-    /// Put a slot that is in no bucket where its count, which is above the minimum, belongs.
-    #[inline]
-    pub(crate) fn place(&mut self, slot: u32, count: u64) {
-        let above = bucket(count, self.minimum) - 1;
-        if above >= self.above.len() {
-            self.above.resize_with(above + 1, Vec::new);
+    /// Learn that a tracked label's count has grown to `count`.
+    #[inline(always)]
+    pub(crate) fn grown(&mut self, slot: usize, count: u64) {
+        if count == self.logged {
+            self.log.push(slot as u32);
         }
-        self.above[above].push(slot);
     }
 
-    /// Take out the slot to evict. The caller raises its count and [`place`](Self::place)s it again.
-    #[inline]
-    pub(crate) fn pop(&mut self, cells: &[Cell]) -> u32 {
+    /// Learn that a label has entered a full table with `count`.
+    #[inline(always)]
+    pub(crate) fn entered(&mut self, slot: usize, count: u64) {
+        match &mut self.heap {
+            None => self.grown(slot, count),
+            Some((heap, _)) => heap.place(slot as u32, count),
+        }
+    }
+
+    /// Take out the slot to evict, in update number `now`.
+    #[inline(always)]
+    pub(crate) fn pop(&mut self, counts: &[u64], last_seen: &[u32], now: u32) -> usize {
+        if self.heap.is_some()
+            && let Some(slot) = self.pop_heap(counts, last_seen, now)
+        {
+            return slot;
+        }
         loop {
-            while let Some(slot) = self.at_minimum.pop() {
-                let count = cells[slot as usize].count;
-                if count == self.minimum {
-                    return slot;
+            let next = match self.tie {
+                Tie::LeastRecent => {
+                    let next = self.queue.get(self.head).copied();
+                    self.head += 1;
+                    next
                 }
-                self.place(slot, count);
+                Tie::MostRecent => self.queue.pop(),
+            };
+            match next {
+                Some(slot) if counts[slot as usize] == self.minimum => return slot as usize,
+                Some(_) => {} // it has occurred since
+                None => {
+                    self.fill(counts, last_seen, now);
+                    if let Some(slot) = self.pop_heap(counts, last_seen, now) {
+                        return slot;
+                    }
+                }
             }
-            self.refill(cells);
         }
     }
 
-    /// Raise the minimum to the smallest count and gather the slots that have it.
-    fn refill(&mut self, cells: &[Cell]) {
-        for opened in 0..self.above.len() {
-            let mut slots = std::mem::take(&mut self.above[opened]);
-            let mut lowest = u64::MAX;
-            slots.retain(|&slot| {
-                let count = cells[slot as usize].count;
-                let stays = bucket(count, self.minimum) == opened + 1;
-                if stays {
-                    lowest = lowest.min(count);
-                } else {
-                    self.place(slot, count); // its count has grown out of this bucket
-                }
-                stays
-            });
-            if slots.is_empty() {
-                self.above[opened] = slots;
-                continue;
+    /// The slot to evict from the heap, if there is one; back to the queue when it has served its time.
+    #[cold]
+    #[inline(never)]
+    fn pop_heap(&mut self, counts: &[u64], last_seen: &[u32], now: u32) -> Option<usize> {
+        let (heap, left) = self.heap.as_mut()?;
+        let slot = heap.pop(counts, last_seen);
+        *left -= 1;
+        if *left == 0
+            && let Some((heap, _)) = self.heap.take()
+        {
+            let (minimum, mut at_minimum) = heap.into_parts();
+            if self.tie == Tie::LeastRecent {
+                at_minimum.reverse(); // the queue has the oldest first
             }
-            self.minimum = lowest;
-            for slot in slots.drain(..) {
-                let count = cells[slot as usize].count;
-                if count == lowest {
-                    self.at_minimum.push(slot);
-                } else {
-                    self.place(slot, count);
-                }
-            }
-            self.above[opened] = slots; // keeps its allocation
-            let last_seen = |&slot: &u32| cells[slot as usize].last_seen;
-            match self.tie {
-                Tie::LeastRecent => self
-                    .at_minimum
-                    .sort_by_key(|slot| std::cmp::Reverse(last_seen(slot))),
-                Tie::MostRecent => self.at_minimum.sort_by_key(last_seen),
-            }
+            self.minimum = minimum;
+            self.queue.append(&mut at_minimum);
+            self.start(now);
+        }
+        Some(slot as usize)
+    }
+
+    /// Gather the slots at the next minimum.
+    #[inline(never)]
+    fn fill(&mut self, counts: &[u64], last_seen: &[u32], now: u32) {
+        let paid = (now - self.filled_at) as usize * SCAN_SLOTS_PER_UPDATE;
+        if self.logged == 0 {
+            // a slot is logged once while the minimum stays, so neither ever holds more than there are labels
+            let labels = counts.iter().filter(|&&count| count != FREE).count();
+            self.queue.reserve_exact(labels);
+            self.log.reserve_exact(labels);
+        } else if paid < counts.len() {
+            self.heap = Some((RadixHeap::new(self.tie, counts), counts.len()));
+            self.logged = 0;
+            self.log.clear();
+            self.queue.clear();
             return;
         }
+        let mut older = gather(counts, self.logged, last_seen, self.filled_at);
+        if older.is_empty()
+            && !self
+                .log
+                .iter()
+                .any(|&slot| counts[slot as usize] == self.logged)
+        {
+            self.logged = counts.iter().copied().min().unwrap_or(FREE);
+            self.log.clear();
+            older = gather(counts, self.logged, last_seen, u32::MAX);
+        }
+        older.sort_unstable_by_key(|&slot| last_seen[slot as usize]);
+        self.minimum = self.logged;
+        std::mem::swap(&mut self.queue, &mut self.log);
+        if !older.is_empty() {
+            self.queue.splice(0..0, older);
+        }
+        self.start(now);
+    }
+
+    fn start(&mut self, now: u32) {
+        self.head = 0;
+        self.logged = self.minimum + 1;
+        self.log.clear();
+        self.filled_at = now;
+    }
+
+    /// The updates have been renumbered: `before` of the slots were last updated before the queue was filled.
+    pub(crate) fn renumbered(&mut self, before: u32) {
+        self.filled_at = before + 1;
+    }
+
+    pub(crate) fn filled_at(&self) -> u32 {
+        self.filled_at
+    }
+
+    #[cfg(test)]
+    pub(crate) fn is_heap(&self) -> bool {
+        self.heap.is_some()
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
-        let slots =
-            self.above.iter().map(Vec::capacity).sum::<usize>() + self.at_minimum.capacity();
-        slots * 4 + self.above.capacity() * size_of::<Vec<u32>>()
+        let heap = self.heap.as_ref().map_or(0, |(heap, _)| heap.heap_bytes());
+        (self.queue.capacity() + self.log.capacity()) * 4 + heap
     }
+}
+
+/// The slots with a count that were last updated before `before`, in slot order.
+fn gather(counts: &[u64], count: u64, last_seen: &[u32], before: u32) -> Vec<u32> {
+    crate::cpu::best(|| gather_here(counts, count, last_seen, before))
+}
+
+#[inline(always)]
+fn gather_here(counts: &[u64], count: u64, last_seen: &[u32], before: u32) -> Vec<u32> {
+    let mut slots = Vec::new();
+    for (number, (counts, seen)) in counts.chunks(16).zip(last_seen.chunks(16)).enumerate() {
+        let there = |(&c, &s): (&u64, &u32)| (c == count) & (s < before);
+        if counts
+            .iter()
+            .zip(seen)
+            .fold(false, |any, slot| any | there(slot))
+        {
+            let hits = counts
+                .iter()
+                .zip(seen)
+                .enumerate()
+                .filter(|(_, slot)| there(*slot));
+            slots.extend(hits.map(|(offset, _)| (number * 16 + offset) as u32));
+        }
+    }
+    slots
 }

@@ -85,10 +85,9 @@ fn write_parameters(out: &mut Vec<u8>, parameters: &Parameters, kind: Option<Kin
 
 fn write_counters(out: &mut Vec<u8>, summary: &SpaceSaving) {
     for partition in 0..summary.parameters().partitions {
-        let counts = summary.counts(partition);
-        out.extend_from_slice(&(counts.len() as u64).to_le_bytes());
+        out.extend_from_slice(&(summary.tracked(partition) as u64).to_le_bytes());
         for slot in summary.slots_by_last_occurrence(partition) {
-            out.extend_from_slice(&counts[slot].to_le_bytes());
+            out.extend_from_slice(&summary.count(partition, slot).to_le_bytes());
             match summary.label(partition, slot) {
                 Label::Integer(label) => {
                     out.push(label.above_signed.into());

@@ -1,0 +1,50 @@
+"""Files that appear whole: the old content or the new one, never a part of it, also when the process is killed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from dptop.errors import SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["reason", "replacing"]
+
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str], *, private: bool) -> Iterator[BinaryIO]:
+    """Open a file for writing that takes the place of `path` when it is complete.
+
+    A private one can be read by its owner only. A place that is no regular file, such as a pipe, is written directly.
+
+    Raises:
+        SourceError: the file cannot be written.
+    """
+    try:
+        target = Path(path).resolve()
+        if target.exists() and not target.is_file():
+            with target.open("wb") as file:
+                yield file
+            return
+        temporary = target.with_name(f".dptop-{secrets.token_hex(8)}")
+        mode = 0o600 if private else 0o666
+        try:
+            with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except (OSError, ValueError, TypeError) as error:
+        raise SourceError(f"{path!s}: cannot be written ({reason(error)}). Choose another path.") from None
+
+
+def reason(error: Exception) -> str:
+    """Return why a path does not work, in the system's words."""
+    return str(getattr(error, "strerror", None) or "it is no path")
