@@ -53,7 +53,7 @@ pub fn with_item<R>(
     }
     // integers of NumPy and others; its booleans and floats have no __index__
     let kind = object.get_type();
-    if !object.is_instance_of::<PyBool>()
+    if !kind.name()?.to_string_lossy().starts_with("bool") // NumPy before 2.2 lets its booleans be an index
         && kind.hasattr("__index__")?
         && !kind.hasattr("__len__")?
     {
