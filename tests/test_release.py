@@ -235,13 +235,14 @@ def test_the_length_has_noise_of_its_own() -> None:
 
 
 def test_a_stream_longer_than_its_declared_length_is_not_released() -> None:
-    """The guarantee would not cover it. The release is spent, so that the length cannot be found by asking again."""
+    """The guarantee would not cover it. The summary is closed: the length is not found by asking again."""
     summary = weighed({"a": 8731})
     with pytest.raises(dptop.InvalidParameter, match="length must bound") as caught:
         dptop.release(summary, epsilon=1.0, delta=1e-6, length=8730)
     assert "8731" not in str(caught.value)
-    for length in (8730, 8731):
-        with pytest.raises(dptop.BudgetExhausted):
+    assert summary._ledger.entries
+    for length in (8730, 8731, None):
+        with pytest.raises(dptop.SourceError):
             dptop.release(summary, epsilon=1.0, delta=1e-6, length=length)
     result = dptop.release(weighed({"a": 8731}), epsilon=1.0, delta=1e-6, length=8731)
     assert "at most 8731 items" in result.explain()

@@ -129,8 +129,8 @@ def release(
         seed: for tests only: repeatable noise, and a result that is not private.
 
     Raises:
-        InvalidParameter: a value out of range: nothing is spent. A stream longer than `length`: the release is spent,
-            since the error tells of the private length; the promise covers streams within the bound.
+        InvalidParameter: a value out of range: nothing is spent. A stream longer than `length`: the release is spent
+            and the summary closed, since the error tells of the length; the promise covers streams within the bound.
         BudgetExhausted: the stream has been released already, or its budget does not cover this.
         SourceError: an error cut the stream short.
 
@@ -163,9 +163,10 @@ def fulfil(summary: SpaceSaving, request: Request, seed: int | None = None) -> R
     summary._ledger.charge(request.total, summary.budget)
     stream_length = summary._tables.length()
     if request.length is not None and stream_length > request.length:  # asked after the charge: the answer tells of n
+        summary._begin()  # and never finished: no second bound is compared with the same stream
         raise InvalidParameter(
-            f"length must bound the length of the stream; {request.length} does not, and the release is spent."
-            " Declare a bound that you know without the data."
+            f"length must bound the length of the stream; {request.length} does not, and the stream is spent."
+            " Count it again, and declare a bound that you know without the data."
         )
 
     least_count, noisy_length = _least_count(request, stream_length, seed)
@@ -190,7 +191,7 @@ def fulfil(summary: SpaceSaving, request: Request, seed: int | None = None) -> R
         labels = summary._labels(partition, kept)
         rows += [Row(label, v, *ends) for label, v, ends in zip(labels, published, intervals, strict=True)]
         minima.append(noisy_minimum)
-    if tables.length() != stream_length:
+    if tables.length() != stream_length or not summary._releasable:
         raise SourceError(
             "a summary is released only after its stream was read to the end; items were counted meanwhile, and the"
             " release is spent. Wait for every extend() before release()."

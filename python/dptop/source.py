@@ -5,7 +5,7 @@ from __future__ import annotations
 import array
 import itertools
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, KeysView, Mapping, Set
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -46,11 +46,10 @@ class Pieces:
     def __init__(self, items: Iterable[Any]) -> None:
         self._rest = iter(items)
         self.again = True
-        self._once = self._rest is items
 
     def __iter__(self) -> Iterator[LabelBatch]:
         for first in self._rest:
-            self.again = not self._once
+            self.again = False  # whether an iterable can start again is not known
             taken = [first, *itertools.islice(self._rest, ITEMS_PER_BATCH - 1)]
             yield LabelBatch.from_sequence(taken)
 
@@ -74,6 +73,12 @@ def open_labels(items: Any) -> Source:
     if isinstance(items, (str, bytes, bytearray)):
         raise InvalidParameter(
             f"items must be a sequence of labels; got a single {type(items).__name__}. Use update() for one item."
+        )
+    if isinstance(items, (Set, Mapping)) and not isinstance(items, KeysView):
+        # the order of a set depends on what else is in it: one item more moves others, and Theorem A fails
+        raise InvalidParameter(
+            f"items must come in an order of their own; got {type(items).__name__}."
+            " Pass a list, or counts as extend(list(counts), weights=list(counts.values()))."
         )
     if isinstance(items, FileLabels):
         return items

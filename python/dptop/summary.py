@@ -87,8 +87,7 @@ class SpaceSaving:
         self._start(incomplete=False)
 
     def _start(self, *, incomplete: bool) -> None:
-        self._incomplete = incomplete
-        self._readers = 0
+        self._unfinished = int(incomplete)
         self._lock = threading.Lock()
         self._ledger = Ledger.of(self._tables.identity)
 
@@ -136,8 +135,10 @@ class SpaceSaving:
         except DptopError:
             raise
         except (TypeError, OverflowError):
-            whole_number("weight", weight, 0, MAX_LENGTH, "Round it, or leave the item out.")
-            raise
+            raise InvalidParameter(
+                f"weight must be a whole number from 0 to 2**63 - 1; got another {type(weight).__name__}."
+                " Round it, or leave the item out."
+            ) from None
 
     def extend(self, items: Any, weights: Any = None, *, threads: int = 1) -> None:
         """Count many items in their order: the same as `update` for each.
@@ -189,27 +190,33 @@ class SpaceSaving:
 
     @contextlib.contextmanager
     def _reading(self, *sources: Source) -> Iterator[None]:
-        """Mark the summary as not to be released while an input is read, and for good if a part of it is lost.
+        """Mark the summary as not to be released while an input is read, and for good unless that is known to end well.
 
-        A part is lost by an error if it cannot be given again, or if some of it has been counted, which would then be
-        counted twice. A stream that was cut is not a neighbour of itself with an early item removed.
+        It ends well if the input was read to its end, or if an error came before anything of it was counted or lost. A
+        stream that was cut is not a neighbour of itself with an early item removed.
         """
-        with self._lock:
-            self._readers += 1
+        self._begin()
         before = self._tables.length()
         try:
             yield
-        except BaseException:
-            self._incomplete |= not all(source.again for source in sources) or self._tables.length() != before
+        except Exception:  # an interruption, or a failure of the machine, never ends well
+            if all(source.again for source in sources) and self._tables.length() == before:
+                self._finish()
             raise
-        finally:
-            with self._lock:
-                self._readers -= 1
+        self._finish()
+
+    def _begin(self) -> None:
+        with self._lock:
+            self._unfinished += 1
+
+    def _finish(self) -> None:
+        with self._lock:
+            self._unfinished -= 1
 
     @property
     def _releasable(self) -> bool:
         """Whether every input was read to its end."""
-        return not self._incomplete and self._readers == 0
+        return self._unfinished == 0
 
     def private_counters(self) -> list[tuple[Label, int]]:
         """Return (item, counter) for every tracked label, by counter downwards, then item. PRIVATE: not a release."""
@@ -227,7 +234,14 @@ class SpaceSaving:
 
     def to_bytes(self) -> bytes:
         """Return the saved form: PRIVATE data, as the stream was. What was spent goes with it."""
-        return self._tables.to_bytes(Record(self._budget, not self._releasable, dict(self._ledger.entries)).to_bytes())
+        whole = self._releasable
+        data = self._encoded(whole)
+        # an input that was begun meanwhile may be in the data in part
+        return data if self._releasable == whole else self._encoded(whole=False)
+
+    def _encoded(self, whole: bool) -> bytes:  # noqa: FBT001
+        record = Record(self._budget, not whole, dict(self._ledger.entries))
+        return self._tables.to_bytes(record.to_bytes())
 
     @classmethod
     def from_bytes(cls, data: bytes | bytearray | memoryview) -> SpaceSaving:

@@ -12,6 +12,13 @@ use crate::errors::{CorruptSummary, InvalidParameter, no_entropy, refused};
 use crate::sequence::{Item, with_item};
 use crate::weights::BatchWeights;
 
+/// A label that outlives the lock on its table.
+enum Owned {
+    Integer(Integer),
+    Bytes(Vec<u8>),
+    Shortened(Vec<u8>),
+}
+
 #[pyclass(frozen, module = "dptop._native")]
 pub struct SpaceSaving(Mutex<core::SpaceSaving>);
 
@@ -161,30 +168,42 @@ impl SpaceSaving {
         partition: usize,
         positions: Vec<usize>,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let tables = self.tables();
-        let text = tables.kind() == Some(Kind::Text);
+        // the labels are copied first: making Python objects may run any code, also code that asks this summary
+        let (text, labels) = {
+            let tables = self.tables();
+            let slots = tables.slots_by_last_occurrence(partition);
+            let labels = positions.into_iter().map(|position| {
+                match tables.label(partition, slots[position]) {
+                    Label::Integer(label) => Owned::Integer(label),
+                    Label::Bytes(label) if label.shortened => {
+                        Owned::Shortened(label.bytes.to_vec())
+                    }
+                    Label::Bytes(label) => Owned::Bytes(label.bytes.to_vec()),
+                }
+            });
+            (
+                tables.kind() == Some(Kind::Text),
+                labels.collect::<Vec<_>>(),
+            )
+        };
         let string = |bytes: &[u8]| match std::str::from_utf8(bytes) {
             Ok(valid) if text => PyString::new(py, valid).into_any(),
             _ => PyBytes::new(py, bytes).into_any(),
         };
-        let slots = tables.slots_by_last_occurrence(partition);
-        positions
-            .into_iter()
-            .map(|position| match tables.label(partition, slots[position]) {
-                Label::Integer(Integer {
-                    bits,
-                    above_signed: false,
-                }) => Ok((bits as i64).into_pyobject(py)?.into_any()),
-                Label::Integer(Integer { bits, .. }) => Ok(bits.into_pyobject(py)?.into_any()),
-                Label::Bytes(label) if label.shortened => {
-                    let (prefix, digest) = label.bytes.split_at(label.bytes.len() - 32);
-                    Ok((string(prefix), PyBytes::new(py, digest))
-                        .into_pyobject(py)?
-                        .into_any())
-                }
-                Label::Bytes(label) => Ok(string(label.bytes)),
-            })
-            .collect()
+        let object = |label| match label {
+            Owned::Integer(Integer {
+                bits,
+                above_signed: false,
+            }) => Ok((bits as i64).into_pyobject(py)?.into_any()),
+            Owned::Integer(Integer { bits, .. }) => Ok(bits.into_pyobject(py)?.into_any()),
+            Owned::Shortened(bytes) => {
+                let (prefix, digest) = bytes.split_at(bytes.len() - 32);
+                let pair = (string(prefix), PyBytes::new(py, digest));
+                Ok(pair.into_pyobject(py)?.into_any())
+            }
+            Owned::Bytes(bytes) => Ok(string(&bytes)),
+        };
+        labels.into_iter().map(object).collect()
     }
 
     /// Bytes of memory that the counters take.

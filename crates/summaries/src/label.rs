@@ -188,6 +188,9 @@ struct Span {
     room: u32,
 }
 
+/// Bytes that may be lost besides as many as are in use, before the arena is rewritten.
+const RECLAIMED: usize = 1 << 16;
+
 /// The bit of `Span::length` that marks a shortened label.
 const SHORTENED: u32 = 1 << 31;
 
@@ -197,7 +200,8 @@ const SHORTENED: u32 = 1 << 31;
 pub(crate) struct Strings {
     arena: Vec<u8>,
     spans: Vec<Span>,
-    lost: usize,
+    /// Bytes of the labels that the slots hold or last held.
+    used: usize,
 }
 
 impl Strings {
@@ -216,7 +220,7 @@ impl Strings {
     }
 
     fn reclaim(&mut self) {
-        let mut arena = Vec::with_capacity(self.arena.len() - self.lost);
+        let mut arena = Vec::with_capacity(self.used);
         for span in &mut self.spans {
             let length = (span.length & !SHORTENED) as usize;
             let start = arena.len();
@@ -225,7 +229,6 @@ impl Strings {
             span.room = length as u32;
         }
         self.arena = arena;
-        self.lost = 0;
     }
 }
 
@@ -253,16 +256,17 @@ impl Store for Strings {
 
     fn set(&mut self, slot: usize, label: Bytes<'_>) {
         let span = self.spans[slot];
+        self.used += label.bytes.len();
+        self.used -= (span.length & !SHORTENED) as usize;
         if label.bytes.len() <= span.room as usize {
             self.arena[span.start..span.start + label.bytes.len()].copy_from_slice(label.bytes);
             self.spans[slot].length =
                 label.bytes.len() as u32 | if label.shortened { SHORTENED } else { 0 };
         } else {
-            self.lost += span.room as usize;
             self.spans[slot] = self.append(label);
-            if self.lost > self.arena.len() / 4 + 4096 {
-                self.reclaim();
-            }
+        }
+        if self.arena.len() > 2 * self.used + RECLAIMED {
+            self.reclaim();
         }
     }
 
@@ -275,7 +279,7 @@ impl Store for Strings {
         Self {
             arena: Vec::new(),
             spans: vec![empty; slots],
-            lost: 0,
+            used: 0,
         }
     }
 
@@ -304,7 +308,7 @@ mod tests {
             assert_eq!(store.get(slot).bytes, label);
             assert_eq!(store.get(slot).shortened, round % 3 == 0);
         }
-        assert!(store.arena.len() <= 2 * (16 * 200 + 4096));
+        assert!(store.arena.len() <= 2 * 16 * 200 + RECLAIMED);
     }
 
     #[test]
