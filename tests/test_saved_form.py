@@ -259,7 +259,7 @@ def test_a_label_in_the_wrong_partition_is_seen() -> None:
 
 
 def spent(delta: bytes, epsilon: int = 2**32) -> bytes:
-    return b"\0" + struct.pack("<I", 1) + bytes(16) + struct.pack("<QH", epsilon, len(delta)) + delta
+    return b"\0" + struct.pack("<I", 1) + bytes(16) + struct.pack("<QQH", 1, epsilon, len(delta)) + delta
 
 
 @pytest.mark.parametrize(
@@ -300,7 +300,7 @@ def test_the_record_travels(tmp_path: Path) -> None:
     read = dptop.load(tmp_path / "part")
     record = Record.from_bytes(Saved.of(read).record)
     assert record == Record(dptop.Budget(0.3, 3e-9), incomplete=True, entries=dict(summary._ledger.entries))
-    assert [str(loss.delta) for loss in record.entries.values()] == ["1E-9", "5E-324"]
+    assert [str(spent.parameters.delta) for spent in record.entries.values()] == ["1E-9", "5E-324"]
     assert read.budget == summary.budget
     with pytest.raises(dptop.SourceError, match="was cut short"):
         dptop.release(read, epsilon=0.1, delta=1e-9)

@@ -1,4 +1,4 @@
-# The typed border, checked against the module by mypy.stubtest. What each thing means is documented in crates/python.
+# The typed border, checked against the module by mypy.stubtest; what each thing means stands in crates/python/src.
 from collections.abc import Iterator
 from os import PathLike
 from typing import Any, final
@@ -6,6 +6,10 @@ from typing import Any, final
 from typing_extensions import CapsuleType
 
 __all__ = [
+    "MAX_CAPACITY",
+    "MAX_LABEL_BYTES",
+    "MAX_LENGTH",
+    "MIN_LABEL_BYTES",
     "ArrowStream",
     "BatchWeights",
     "Input",
@@ -15,6 +19,11 @@ __all__ = [
     "discrete_laplace",
     "table_stream",
 ]
+
+MAX_CAPACITY: int
+MAX_LABEL_BYTES: int
+MAX_LENGTH: int
+MIN_LABEL_BYTES: int
 
 @final
 class LabelBatch:
@@ -75,9 +84,7 @@ class SpaceSaving:
     def update(self, item: object, weight: int) -> None: ...
     def extend(self, batch: LabelBatch, weights: BatchWeights | None, offset: int, threads: int) -> None: ...
     def length(self) -> int: ...
-    def tracked(self, partition: int) -> int: ...
-    def counts(self, partition: int) -> list[int]: ...
-    def minimum(self, partition: int) -> int: ...
+    def snapshot(self) -> tuple[int, list[tuple[int, list[int]]]]: ...
     def labels(self, partition: int, positions: list[int]) -> list[int | str | bytes | tuple[str | bytes, bytes]]: ...
     def heap_bytes(self) -> int: ...
     def to_bytes(self, record: bytes) -> bytes: ...

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dptop import _native
+from dptop._native import MAX_CAPACITY, MAX_LABEL_BYTES, MAX_LENGTH, MIN_LABEL_BYTES
 from dptop.atomic import reason, replacing
 from dptop.errors import CorruptSummary, DptopError, InvalidParameter, SourceError, UnsupportedLabel
 from dptop.label import Label, ShortenedLabel, label_order
@@ -28,10 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SpaceSaving", "load"]
 
-MAX_CAPACITY: Final = 2**31
-MAX_LENGTH: Final = 2**63 - 1
-MIN_LABEL_BYTES: Final = 64
-MAX_LABEL_BYTES: Final = 2**30
 MAX_THREADS: Final = 1024
 
 
@@ -43,7 +40,8 @@ class SpaceSaving:
     partition). Memory grows with the distinct labels seen and stops at the capacity. The result depends on the order
     of the items but not on how they are batched, nor on `threads`.
 
-    Everything in a summary is private except its parameters and the kind of its labels; `dptop.release` publishes.
+    Everything in a summary is private except its parameters; only `dptop.release` publishes. Its repr is for whoever
+    may see the stream: it tells the kind of the labels, and so whether there were any.
 
     Args:
         capacity: counters, 1 to 2^31; the paper's k-tilde. An integer label takes 38 bytes a counter.
@@ -63,7 +61,7 @@ class SpaceSaving:
     >>> pages = dptop.SpaceSaving(capacity=1000)
     >>> pages.extend(["/home", "/cart", "/home"])
     >>> pages
-    SpaceSaving(capacity=1000, tie='least-recent', labels='text')
+    SpaceSaving(capacity=1000, tie='least-recent', labels='strings')
     """
 
     def __init__(
@@ -157,7 +155,7 @@ class SpaceSaving:
             InvalidParameter: weights that are no whole numbers or not as many as items, or that sum past 2^63 - 1.
             SourceError: an Arrow stream broke off.
         """
-        threads = whole_number("threads", threads, 1, MAX_THREADS, "One per core is best.")
+        threads = thread_count(threads)
         source = open_labels(items)
         if weights is None:
             with self._reading(source):
@@ -220,16 +218,16 @@ class SpaceSaving:
 
     def private_counters(self) -> list[tuple[Label, int]]:
         """Return (item, counter) for every tracked label, by counter downwards, then item. PRIVATE: not a release."""
+        _, tables = self._tables.snapshot()
         counters = [
             pair
-            for partition in range(self.partitions)
-            for counts in [self._tables.counts(partition)]
+            for partition, (_, counts) in enumerate(tables)
             for pair in zip(self._labels(partition, range(len(counts))), counts, strict=True)
         ]
         return sorted(counters, key=lambda pair: (-pair[1], label_order(pair[0])))
 
-    def _labels(self, partition: int, slots: Sequence[int]) -> list[Label]:
-        labels = self._tables.labels(partition, list(slots))
+    def _labels(self, partition: int, positions: Sequence[int]) -> list[Label]:
+        labels = self._tables.labels(partition, list(positions))
         return [ShortenedLabel(*label) if isinstance(label, tuple) else label for label in labels]
 
     def to_bytes(self) -> bytes:
@@ -240,7 +238,7 @@ class SpaceSaving:
         return data if self._releasable == whole else self._encoded(whole=False)
 
     def _encoded(self, whole: bool) -> bytes:  # noqa: FBT001
-        record = Record(self._budget, not whole, dict(self._ledger.entries))
+        record = Record(self._budget, not whole, self._ledger.snapshot())
         return self._tables.to_bytes(record.to_bytes())
 
     @classmethod
@@ -278,6 +276,11 @@ class SpaceSaving:
 
     def __reduce__(self) -> tuple[Any, tuple[bytes]]:
         return type(self).from_bytes, (self.to_bytes(),)
+
+
+def thread_count(threads: int) -> int:
+    """Return a number of workers, 1 to 1024, or refuse it."""
+    return whole_number("threads", threads, 1, MAX_THREADS, "One per core is best.")
 
 
 def load(path: str | os.PathLike[str]) -> SpaceSaving:

@@ -1,22 +1,26 @@
 //! The Arrow C data interface: arrays and streams of any library, uncopied.
+//!
+//! The interface does not say how large buffers are, so that a producer has to be believed on that. What can be checked
+//! is, before anything is followed: the shape of the type, offsets, codes and text.
 #![allow(unsafe_code, reason = "the C data interface hands over raw pointers")]
 
 use std::ffi::{CStr, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
 
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
-use arrow_array::ffi_stream::{ArrayStreamReader, FFI_ArrowArrayStream};
-use arrow_array::{ArrayReader, ArrayRef, make_array};
-use arrow_schema::{ArrowError, Field};
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{ArrayRef, make_array};
+use arrow_schema::Field;
 use pyo3::exceptions::{
     PyException, PyImportError, PyMemoryError, PyOverflowError, PyTypeError, PyValueError,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use crate::batch::{LabelBatch, kind_of_field};
-use crate::errors::{SourceError, UnsupportedLabel};
+use crate::batch::{LabelBatch, kind_of_field, not_one_column};
+use crate::errors::{SourceError, UnsupportedLabel, unsupported};
 
 /// The array of an object with `__arrow_c_array__`.
 pub fn to_array(object: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
@@ -29,22 +33,47 @@ pub fn to_array(object: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     // SAFETY: the capsules' names say what they hold; the array is moved out, which leaves a released one behind,
     // and the schema is only read while its capsule is alive.
     let (schema, array) = unsafe { (schema.as_ref(), FFI_ArrowArray::from_raw(array.as_ptr())) };
-    kind_of_field(&Field::try_from(schema).map_err(arrow_refused)?)?;
-    // SAFETY: the producer says that the schema describes the array.
-    let data = unsafe { from_ffi(array, schema) };
-    checked(data.map(make_array))
-}
-
-/// Check what a producer only promises: offsets, codes and text that stay within the data. Reading relies on it.
-fn checked(array: Result<ArrayRef, ArrowError>) -> PyResult<ArrayRef> {
-    let array = array.map_err(arrow_refused)?;
-    array.to_data().validate_full().map_err(arrow_refused)?;
-    Ok(array)
+    check_type(schema)?;
+    import(array, schema)
 }
 
 /// An Arrow stream, as batches. The type of its labels is known before the first one is read.
 #[pyclass(frozen, module = "dptop._native")]
-pub struct ArrowStream(Mutex<Option<ArrayStreamReader>>);
+pub struct ArrowStream(Mutex<Option<Stream>>);
+
+struct Stream {
+    stream: FFI_ArrowArrayStream,
+    schema: FFI_ArrowSchema,
+}
+
+impl Stream {
+    fn new(mut stream: FFI_ArrowArrayStream) -> PyResult<Self> {
+        let get_schema = stream
+            .release()
+            .and_then(|_| stream.get_schema())
+            .ok_or_else(arrow_failed)?;
+        let mut schema = FFI_ArrowSchema::empty();
+        // SAFETY: the callback is the stream's own, and the stream is not released.
+        if unsafe { get_schema(&raw mut stream, &raw mut schema) } != 0 {
+            return Err(arrow_failed());
+        }
+        check_type(&schema)?;
+        Ok(Self { stream, schema })
+    }
+
+    fn next(&mut self) -> PyResult<Option<ArrayRef>> {
+        let get_next = self.stream.get_next().ok_or_else(arrow_failed)?;
+        let mut array = FFI_ArrowArray::empty();
+        // SAFETY: as above.
+        if unsafe { get_next(&raw mut self.stream, &raw mut array) } != 0 {
+            return Err(arrow_failed());
+        }
+        if array.is_released() {
+            return Ok(None); // the end
+        }
+        import(array, &self.schema).map(Some)
+    }
+}
 
 #[pymethods]
 impl ArrowStream {
@@ -56,11 +85,8 @@ impl ArrowStream {
             capsule_pointer(&capsule, c"arrow_array_stream")?.cast::<FFI_ArrowArrayStream>();
         // SAFETY: the capsule's name says what it holds; the stream is moved out, which leaves a released one behind.
         let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) };
-        let reader = py
-            .detach(|| ArrayStreamReader::try_new(stream))
-            .map_err(arrow_refused)?;
-        kind_of_field(reader.field())?;
-        Ok(Self(Mutex::new(Some(reader))))
+        let stream = py.detach(|| Stream::new(stream))?;
+        Ok(Self(Mutex::new(Some(stream))))
     }
 
     fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -69,18 +95,89 @@ impl ArrowStream {
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<LabelBatch>> {
         let next = py.detach(|| {
-            let mut reader = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let next = reader.as_mut().and_then(Iterator::next);
-            if !matches!(next, Some(Ok(_))) {
-                *reader = None; // at its end or broken: not asked again
+            let mut stream = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let next = stream.as_mut().map_or(Ok(None), Stream::next);
+            if !matches!(next, Ok(Some(_))) {
+                *stream = None; // at its end or broken: not asked again
             }
             next
         });
-        match next {
-            None => Ok(None),
-            Some(array) => LabelBatch::from_array(py.detach(|| checked(array))?).map(Some),
-        }
+        next?.map(LabelBatch::from_array).transpose()
     }
+}
+
+/// Refuse a type that holds no labels, without following more of it than a column and its dictionary.
+fn check_type(schema: &FFI_ArrowSchema) -> PyResult<()> {
+    if schema.release().is_none() {
+        return Err(arrow_failed());
+    }
+    let column = guarded(|| {
+        Ok(if schema.format() == "+s" {
+            match schema.children().size_hint().0 {
+                1 => schema.child(0),
+                columns => return Err(not_one_column(columns)),
+            }
+        } else {
+            schema
+        })
+    })?;
+    guarded(|| {
+        for part in std::iter::once(column).chain(column.dictionary()) {
+            if part.format().starts_with('+') {
+                return Err(unsupported("a nested Arrow type"));
+            }
+        }
+        if column
+            .dictionary()
+            .is_some_and(|values| values.dictionary().is_some())
+        {
+            return Err(unsupported("an Arrow dictionary of dictionaries"));
+        }
+        Field::try_from(schema).map_err(|_| arrow_failed())
+    })
+    .and_then(|field| kind_of_field(&field))
+    .map(|_| ())
+}
+
+/// The array that a checked type describes, its own content checked: reading relies on it.
+fn import(array: FFI_ArrowArray, schema: &FFI_ArrowSchema) -> PyResult<ArrayRef> {
+    guarded(|| {
+        check_layout(&array, schema)?;
+        // SAFETY: the producer says that the schema describes the array, whose buffers are as long as that needs.
+        let data = unsafe { from_ffi(array, schema) }.map_err(|_| arrow_failed())?;
+        data.validate_full().map_err(|_| arrow_failed())?;
+        Ok(make_array(data))
+    })
+}
+
+/// Refuse a layout that the import would follow to where nothing is.
+fn check_layout(array: &FFI_ArrowArray, schema: &FFI_ArrowSchema) -> PyResult<()> {
+    let range = i64::MAX as usize;
+    if array.is_released() || array.len() > range || array.offset() > range - array.len() {
+        return Err(arrow_failed());
+    }
+    match schema.format() {
+        "+s" if array.num_children() == 1 => check_layout(array.child(0), schema.child(0))?,
+        "+s" => return Err(arrow_failed()),
+        // validity, views, any number of data buffers, and their sizes
+        "vu" | "vz" => match array.num_buffers() {
+            0..3 => return Err(arrow_failed()),
+            3 => {}
+            buffers if array.buffer(buffers - 1).is_null() => return Err(arrow_failed()),
+            _ => {}
+        },
+        _ => {}
+    }
+    match (array.dictionary(), schema.dictionary()) {
+        (Some(values), Some(type_of_values)) => check_layout(values, type_of_values),
+        (None, None) => Ok(()),
+        _ => Err(arrow_failed()),
+    }
+}
+
+/// Run code of a library that panics on data that breaks the format.
+fn guarded<R>(read: impl FnOnce() -> PyResult<R>) -> PyResult<R> {
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err(arrow_failed()))
 }
 
 /// Ask an object for its Arrow data. The text of its library's error is left out: it may quote an item.
@@ -112,11 +209,7 @@ fn capsule_pointer(capsule: &Bound<'_, PyAny>, name: &CStr) -> PyResult<NonNull<
         .map_err(|_| arrow_failed())
 }
 
-/// An error of Arrow, without its text, which may quote an item.
-fn arrow_refused(_: ArrowError) -> PyErr {
-    arrow_failed()
-}
-
+/// What is said of Arrow data that cannot be read; without a library's own words, which may quote an item.
 fn arrow_failed() -> PyErr {
     SourceError::new_err(
         "the Arrow data cannot be read: its producer failed, or it breaks the format: text that is not UTF-8, offsets or codes out of range. Make it again.",

@@ -122,7 +122,7 @@ impl LabelBatch {
     }
 }
 
-fn not_one_column(columns: usize) -> PyErr {
+pub fn not_one_column(columns: usize) -> PyErr {
     InvalidParameter::new_err(format!(
         "a table of labels must have one column; got {columns}. Select the column that holds the labels."
     ))

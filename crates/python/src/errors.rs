@@ -1,7 +1,6 @@
 //! Rust's errors as the ones of `dptop.errors`. None of them quotes an item.
 
 use dptop_summaries::ExtendError;
-use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 
 pyo3::import_exception!(dptop.errors, CorruptSummary);
@@ -26,5 +25,7 @@ pub fn refused(error: ExtendError) -> PyErr {
 }
 
 pub fn no_entropy(error: impl std::fmt::Display) -> PyErr {
-    PyOSError::new_err(format!("the operating system gave no entropy: {error}"))
+    SourceError::new_err(format!(
+        "the operating system gave no entropy ({error}); there is no noise without it. Try again."
+    ))
 }

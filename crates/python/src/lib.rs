@@ -1,4 +1,5 @@
-//! The border: Python objects in, Python objects out. Everything is documented on the Python side.
+//! The border: Python objects in, Python objects out. `dptop/_native.pyi` has its types; users meet it through the
+//! documented classes of the Python side.
 //!
 //! Every input becomes a `LabelBatch` (`batch.rs`), and every batch goes through `SpaceSaving.extend` (`summary.rs`); no
 //! Python code runs per item of an array.
@@ -15,6 +16,7 @@ mod weights;
 
 use std::borrow::Cow;
 
+use dptop_summaries::space_saving;
 use pyo3::prelude::*;
 
 use crate::errors::InvalidParameter;
@@ -49,5 +51,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<summary::SpaceSaving>()?;
     module.add_function(wrap_pyfunction!(discrete_laplace, module)?)?;
     module.add_function(wrap_pyfunction!(table::table_stream, module)?)?;
+    module.add("MAX_CAPACITY", space_saving::MAX_CAPACITY)?;
+    module.add("MAX_LENGTH", space_saving::MAX_LENGTH)?;
+    module.add("MIN_LABEL_BYTES", space_saving::MIN_LABEL_BYTES)?;
+    module.add("MAX_LABEL_BYTES", space_saving::MAX_LABEL_BYTES)?;
     Ok(())
 }

@@ -1,16 +1,20 @@
 //! The class behind `dptop.SpaceSaving`. A lock guards the tables, so that work goes on without the interpreter's lock.
 
 use std::borrow::Cow;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
-use dptop_summaries::{self as core, Integer, Kind, Label, Tie, Weights, wire};
+use dptop_summaries::label::DIGEST_BYTES;
+use dptop_summaries::{self as core, Integer, Kind, Label, Parameters, Tie, Weights, wire};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
 use crate::batch::LabelBatch;
-use crate::errors::{CorruptSummary, InvalidParameter, no_entropy, refused};
+use crate::errors::{CorruptSummary, InvalidParameter, SourceError, no_entropy, refused};
 use crate::sequence::{Item, with_item};
 use crate::weights::BatchWeights;
+
+/// The minimum counter of a partition, and its counters.
+type Counters = (u64, Vec<u64>);
 
 /// A label that outlives the lock on its table.
 enum Owned {
@@ -20,11 +24,39 @@ enum Owned {
 }
 
 #[pyclass(frozen, module = "dptop._native")]
-pub struct SpaceSaving(Mutex<core::SpaceSaving>);
+pub struct SpaceSaving {
+    parameters: Parameters,
+    tables: Mutex<core::SpaceSaving>,
+}
 
 impl SpaceSaving {
-    fn tables(&self) -> MutexGuard<'_, core::SpaceSaving> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn of(summary: core::SpaceSaving) -> Self {
+        Self {
+            parameters: *summary.parameters(),
+            tables: Mutex::new(summary),
+        }
+    }
+
+    /// Run `f` on the tables. Whoever has to wait for them lets go of the interpreter meanwhile.
+    fn with<R: Send>(
+        &self,
+        py: Python<'_>,
+        f: impl FnOnce(&mut core::SpaceSaving) -> R + Send,
+    ) -> PyResult<R> {
+        match self.tables.try_lock() {
+            Ok(mut tables) => Ok(f(&mut tables)),
+            Err(_) => py.detach(|| self.locked(f)),
+        }
+    }
+
+    /// Run `f` on the tables, unless counting has panicked in the middle: then they are no summary of anything.
+    fn locked<R>(&self, f: impl FnOnce(&mut core::SpaceSaving) -> R) -> PyResult<R> {
+        match self.tables.lock() {
+            Ok(mut tables) => Ok(f(&mut tables)),
+            Err(_) => Err(SourceError::new_err(
+                "counting broke off in the middle; the summary cannot be used. Count the stream again with a new one.",
+            )),
+        }
     }
 }
 
@@ -37,19 +69,19 @@ impl SpaceSaving {
         most_recent: bool,
         max_label_bytes: u32,
     ) -> PyResult<Self> {
-        let parameters = core::Parameters {
+        let tie = match most_recent {
+            true => Tie::MostRecent,
+            false => Tie::LeastRecent,
+        };
+        let parameters = Parameters {
             capacity,
             partitions,
-            tie: if most_recent {
-                Tie::MostRecent
-            } else {
-                Tie::LeastRecent
-            },
+            tie,
             max_label_bytes,
             identity: core::noise::identity().map_err(no_entropy)?,
         };
         if parameters.valid() {
-            Ok(Self(Mutex::new(core::SpaceSaving::new(parameters))))
+            Ok(Self::of(core::SpaceSaving::new(parameters)))
         } else {
             Err(InvalidParameter::new_err(
                 "a parameter of the summary is out of range",
@@ -59,59 +91,57 @@ impl SpaceSaving {
 
     #[getter]
     fn capacity(&self) -> usize {
-        self.tables().parameters().capacity
+        self.parameters.capacity
     }
 
     #[getter]
     fn partitions(&self) -> usize {
-        self.tables().parameters().partitions
+        self.parameters.partitions
     }
 
     #[getter]
     fn most_recent(&self) -> bool {
-        self.tables().parameters().tie == Tie::MostRecent
+        self.parameters.tie == Tie::MostRecent
     }
 
     #[getter]
     fn max_label_bytes(&self) -> u32 {
-        self.tables().parameters().max_label_bytes
+        self.parameters.max_label_bytes
     }
 
     #[getter]
     fn identity<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.tables().parameters().identity)
+        PyBytes::new(py, &self.parameters.identity)
     }
 
-    /// "integer", "text", "bytes", or None before the first item.
+    /// "integers", "strings", "bytes", or None before the first item.
     #[getter]
-    fn kind(&self) -> Option<&'static str> {
-        self.tables().kind().map(|kind| match kind {
-            Kind::Integer => "integer",
-            Kind::Text => "text",
-            Kind::Bytes => "bytes",
-        })
+    fn kind(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
+        self.with(py, |tables| tables.kind().map(Kind::name))
     }
 
     fn update(&self, item: &Bound<'_, PyAny>, weight: u64) -> PyResult<()> {
         if weight > i64::MAX as u64 {
             return Err(refused(core::ExtendError::TooLong)); // a null's weight counts for nothing, but has a range
         }
+        let py = item.py();
         with_item(item, |item| {
-            let weights = [weight];
-            let weights = Weights::Each(&weights);
-            let mut tables = self.tables();
-            match item {
-                None => Ok(()),
-                Some(Item::Integer(label)) => {
-                    tables.extend_integers(1, |_| Some(label), weights, 1)
+            self.with(py, |tables| {
+                let weights = [weight];
+                let weights = Weights::Each(&weights);
+                match item {
+                    None => Ok(()),
+                    Some(Item::Integer(label)) => {
+                        tables.extend_integers(1, |_| Some(label), weights, 1)
+                    }
+                    Some(Item::Text(label)) => {
+                        tables.extend_strings(Kind::Text, 1, |_| Some(label.as_bytes()), weights, 1)
+                    }
+                    Some(Item::Bytes(label)) => {
+                        tables.extend_strings(Kind::Bytes, 1, |_| Some(label), weights, 1)
+                    }
                 }
-                Some(Item::Text(label)) => {
-                    tables.extend_strings(Kind::Text, 1, |_| Some(label.as_bytes()), weights, 1)
-                }
-                Some(Item::Bytes(label)) => {
-                    tables.extend_strings(Kind::Bytes, 1, |_| Some(label), weights, 1)
-                }
-            }
+            })?
             .map_err(refused)
         })
     }
@@ -134,34 +164,33 @@ impl SpaceSaving {
                     Weights::Each(&weights.values[offset.min(end)..end])
                 }
             };
-            batch.extend(&mut self.tables(), weights, threads)
-        })
+            self.locked(|tables| batch.extend(tables, weights, threads))
+        })?
         .map_err(refused)
     }
 
     /// The sum of all weights.
-    fn length(&self) -> u64 {
-        self.tables().length()
+    fn length(&self, py: Python<'_>) -> PyResult<u64> {
+        self.with(py, |tables| tables.length())
     }
 
-    /// How many labels a partition tracks.
-    fn tracked(&self, partition: usize) -> usize {
-        self.tables().tracked(partition)
+    /// The sum of all weights, and for each partition the minimum counter, which is 0 while a slot is free, and the
+    /// counters in the order of their labels' last occurrences, oldest first.
+    fn snapshot(&self, py: Python<'_>) -> PyResult<(u64, Vec<Counters>)> {
+        py.detach(|| {
+            self.locked(|tables| {
+                let partitions = (0..self.parameters.partitions).map(|partition| {
+                    let slots = tables.slots_by_last_occurrence(partition).into_iter();
+                    let counts = slots.map(|slot| tables.count(partition, slot)).collect();
+                    (tables.minimum(partition), counts)
+                });
+                (tables.length(), partitions.collect())
+            })
+        })
     }
 
-    /// The counters of a partition in the order of their labels' last occurrences, oldest first.
-    fn counts(&self, partition: usize) -> Vec<u64> {
-        let tables = self.tables();
-        let slots = tables.slots_by_last_occurrence(partition).into_iter();
-        slots.map(|slot| tables.count(partition, slot)).collect()
-    }
-
-    /// The minimum counter of a partition, 0 while a slot is free.
-    fn minimum(&self, partition: usize) -> u64 {
-        self.tables().minimum(partition)
-    }
-
-    /// The labels at positions of [`counts`](Self::counts): int, str, bytes, or (prefix, digest) for a shortened one.
+    /// The labels of counters of a partition, by their positions in the [`snapshot`](Self::snapshot): int, str, bytes,
+    /// or (prefix, digest) for a shortened one.
     fn labels<'py>(
         &self,
         py: Python<'py>,
@@ -169,23 +198,24 @@ impl SpaceSaving {
         positions: Vec<usize>,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         // the labels are copied first: making Python objects may run any code, also code that asks this summary
-        let (text, labels) = {
-            let tables = self.tables();
-            let slots = tables.slots_by_last_occurrence(partition);
-            let labels = positions.into_iter().map(|position| {
-                match tables.label(partition, slots[position]) {
-                    Label::Integer(label) => Owned::Integer(label),
-                    Label::Bytes(label) if label.shortened => {
-                        Owned::Shortened(label.bytes.to_vec())
+        let (text, labels) = py.detach(|| {
+            self.locked(|tables| {
+                let slots = tables.slots_by_last_occurrence(partition);
+                let labels = positions.into_iter().map(|position| {
+                    match tables.label(partition, slots[position]) {
+                        Label::Integer(label) => Owned::Integer(label),
+                        Label::Bytes(label) if label.shortened => {
+                            Owned::Shortened(label.bytes.to_vec())
+                        }
+                        Label::Bytes(label) => Owned::Bytes(label.bytes.to_vec()),
                     }
-                    Label::Bytes(label) => Owned::Bytes(label.bytes.to_vec()),
-                }
-            });
-            (
-                tables.kind() == Some(Kind::Text),
-                labels.collect::<Vec<_>>(),
-            )
-        };
+                });
+                (
+                    tables.kind() == Some(Kind::Text),
+                    labels.collect::<Vec<_>>(),
+                )
+            })
+        })?;
         let string = |bytes: &[u8]| match std::str::from_utf8(bytes) {
             Ok(valid) if text => PyString::new(py, valid).into_any(),
             _ => PyBytes::new(py, bytes).into_any(),
@@ -197,7 +227,7 @@ impl SpaceSaving {
             }) => Ok((bits as i64).into_pyobject(py)?.into_any()),
             Owned::Integer(Integer { bits, .. }) => Ok(bits.into_pyobject(py)?.into_any()),
             Owned::Shortened(bytes) => {
-                let (prefix, digest) = bytes.split_at(bytes.len() - 32);
+                let (prefix, digest) = bytes.split_at(bytes.len() - DIGEST_BYTES);
                 let pair = (string(prefix), PyBytes::new(py, digest));
                 Ok(pair.into_pyobject(py)?.into_any())
             }
@@ -206,14 +236,18 @@ impl SpaceSaving {
         labels.into_iter().map(object).collect()
     }
 
-    /// Bytes of memory that the counters take.
-    fn heap_bytes(&self) -> usize {
-        self.tables().heap_bytes()
+    /// Bytes of memory that the counters take; for benchmarks and tests.
+    fn heap_bytes(&self, py: Python<'_>) -> PyResult<usize> {
+        self.with(py, |tables| tables.heap_bytes())
     }
 
-    fn to_bytes<'py>(&self, py: Python<'py>, record: Cow<'_, [u8]>) -> Bound<'py, PyBytes> {
-        let bytes = py.detach(|| wire::encode(&self.tables(), &record));
-        PyBytes::new(py, &bytes)
+    fn to_bytes<'py>(
+        &self,
+        py: Python<'py>,
+        record: Cow<'_, [u8]>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| self.locked(|tables| wire::encode(tables, &record)))?;
+        Ok(PyBytes::new(py, &bytes))
     }
 
     /// The summary and the record that were saved.
@@ -227,6 +261,6 @@ impl SpaceSaving {
                 "{corrupt}. Save the summary again, or read the stream again."
             ))
         })?;
-        Ok((Self(Mutex::new(summary)), PyBytes::new(py, &record)))
+        Ok((Self::of(summary), PyBytes::new(py, &record)))
     }
 }

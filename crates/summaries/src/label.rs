@@ -14,6 +14,17 @@ pub enum Kind {
     Bytes,
 }
 
+impl Kind {
+    /// What labels of the kind are called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Integer => "integers",
+            Self::Text => "strings",
+            Self::Bytes => "bytes",
+        }
+    }
+}
+
 /// A whole number from -2^63 to 2^64 - 1: 64 bits in two's complement, and whether they are to be read as unsigned.
 ///
 /// `above_signed` is set exactly for values of at least 2^63, so that equal values are equal labels whatever the width

@@ -14,7 +14,7 @@ pub const MAX_LABEL_BYTES: u32 = 1 << 30;
 /// The smallest length limit: a digest and as much of a prefix.
 pub const MIN_LABEL_BYTES: u32 = 2 * DIGEST_BYTES as u32;
 /// The largest length of a stream, and so the largest counter.
-const MAX_LENGTH: u64 = i64::MAX as u64;
+pub const MAX_LENGTH: u64 = i64::MAX as u64;
 /// Items that several workers hash and apply before the next ones are looked at: 3 MiB of hashes.
 const THREADED_BLOCK: usize = 1 << 18;
 
@@ -99,19 +99,12 @@ pub enum ExtendError {
 impl fmt::Display for ExtendError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::OtherKind { held, given } => {
-                let name = |kind: &Kind| match kind {
-                    Kind::Integer => "integers",
-                    Kind::Text => "strings",
-                    Kind::Bytes => "bytes",
-                };
-                write!(
-                    f,
-                    "a summary holds one kind of label; it holds {}, these are {}. Cast them, or use another summary.",
-                    name(held),
-                    name(given)
-                )
-            }
+            Self::OtherKind { held, given } => write!(
+                f,
+                "a summary holds one kind of label; it holds {}, these are {}. Cast them, or use another summary.",
+                held.name(),
+                given.name()
+            ),
             Self::TooLong => f.write_str(
                 "the weights of a stream must sum to at most 2**63 - 1; these exceed it. Use smaller weights.",
             ),
@@ -204,10 +197,11 @@ impl SpaceSaving {
         if let Tables::Empty = self.tables {
             self.tables = Tables::Integers(self.new_tables());
         }
-        if let Tables::Integers(tables) = &mut self.tables {
-            let seed = self.parameters.seed();
-            apply(tables, &batch, items, weights, seed, threads);
-        }
+        let Tables::Integers(tables) = &mut self.tables else {
+            unreachable!("the kind was checked");
+        };
+        let seed = self.parameters.seed();
+        apply(tables, &batch, items, weights, seed, threads);
         self.kind = Some(Kind::Integer);
         self.length += added;
         Ok(())
@@ -243,10 +237,11 @@ impl SpaceSaving {
         if let Tables::Empty = self.tables {
             self.tables = Tables::Strings(self.new_tables());
         }
-        if let Tables::Strings(tables) = &mut self.tables {
-            let seed = self.parameters.seed();
-            apply(tables, &batch, items, weights, seed, threads);
-        }
+        let Tables::Strings(tables) = &mut self.tables else {
+            unreachable!("the kind was checked");
+        };
+        let seed = self.parameters.seed();
+        apply(tables, &batch, items, weights, seed, threads);
         self.kind = Some(kind);
         self.length += added;
         Ok(())
@@ -376,11 +371,6 @@ impl SpaceSaving {
             tables => tables.iter().map(Table::heap_bytes).sum::<usize>() + size_of_val(&tables[..]),
             empty => 0
         )
-    }
-
-    /// Counters that a partition can hold.
-    pub fn partition_capacity(&self, partition: usize) -> usize {
-        any_tables!(self, tables => tables[partition].capacity(), empty => self.parameters.share(partition))
     }
 }
 

@@ -285,10 +285,6 @@ impl<L: Store> Table<L> {
         true
     }
 
-    pub(crate) fn capacity(&self) -> usize {
-        self.capacity
-    }
-
     /// How many labels are tracked.
     pub(crate) fn len(&self) -> usize {
         self.tracked

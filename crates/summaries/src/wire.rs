@@ -129,6 +129,7 @@ pub fn decode(bytes: &[u8]) -> Result<(SpaceSaving, Vec<u8>), Corrupt> {
     if input.u16()? != SPACE_SAVING {
         return Err(Corrupt("the saved summary is of another type"));
     }
+    // a section of a later version may hold what this one must know to keep the promise, so it is not passed over
     if input.u32()? != 3 {
         return Err(Corrupt("the number of sections is not 3"));
     }
