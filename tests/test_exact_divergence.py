@@ -29,7 +29,7 @@ import pytest
 
 from dptop.mechanism import StableThreshold
 from dptop.noise import difference_tail, pmf
-from dptop.privacy import PrivacyLoss, exact_epsilon
+from dptop.privacy import PrivacyParameters, exact_epsilon
 from dptop.reference.space_saving import SpaceSaving
 from dptop.tie import Tie
 from test_theorems import State, isolated, neighbours, run_reference
@@ -209,7 +209,7 @@ def test_a_comparison_that_is_not_strict_breaks_the_promise() -> None:
 
 
 def test_too_little_noise_breaks_the_promise() -> None:
-    """Noise for twice the epsilon is caught, and so is noise for an epsilon rounded up by one step of the grid."""
+    """Noise for twice the epsilon is caught, and so is noise for an epsilon that is larger by a thousandth."""
     mechanism = StableThreshold.calibrate(epsilon=EPSILON, delta=DELTA)
     kinds = shapes(Tie.LEAST_RECENT, 2)
     half = noise(2 * mechanism.epsilon)
@@ -229,7 +229,7 @@ def test_a_minimum_without_noise_breaks_the_promise() -> None:
 
 def without_slack(epsilon: float, delta: float) -> StableThreshold:
     """Return the mechanism of least recent for the smallest delta that its offset keeps."""
-    loss = PrivacyLoss(
+    loss = PrivacyParameters(
         exact_epsilon(epsilon), StableThreshold.calibrate(epsilon=epsilon, delta=delta).failure_probability
     )
     return StableThreshold.of(loss, Tie.LEAST_RECENT)

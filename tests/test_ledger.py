@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import os
 import pickle
 import subprocess
 import sys
@@ -244,3 +245,33 @@ def test_a_budget_of_delta_out_of_range_is_refused(value: Any) -> None:
     """The rules are those of a release."""
     with pytest.raises(dptop.InvalidParameter, match="delta must"):
         dptop.Budget(1.0, value)
+
+
+def test_a_budget_protects_one_unit() -> None:
+    """What protects one item says little of a person with many, so that their sums mean nothing together."""
+    summary = dptop.SpaceSaving(10, budget=dptop.Budget(2.0, 1e-5))
+    summary.extend([1] * 100)
+    dptop.release(summary, epsilon=0.5, delta=1e-6, max_contributions=3)
+    for other in (1, 4):
+        with pytest.raises(dptop.InvalidParameter, match="the same unit"):
+            dptop.release(summary, epsilon=0.5, delta=1e-6, max_contributions=other)
+    again = dptop.SpaceSaving.from_bytes(summary.to_bytes())
+    with pytest.raises(dptop.InvalidParameter, match="the same unit"):
+        dptop.release(again, epsilon=0.5, delta=1e-6)
+    dptop.release(summary, epsilon=0.5, delta=1e-6, max_contributions=3)
+    assert len(summary._ledger.entries) == 2
+
+
+def test_a_fork_has_a_ledger_of_its_own() -> None:
+    """The documented limit: a process and its fork do not know of each other's releases."""
+    summary = dptop.SpaceSaving(10)
+    summary.extend([1] * 100)
+    child = os.fork()
+    if child == 0:  # no assertion leaves a child: its exit code tells
+        try:
+            dptop.release(summary, epsilon=1.0, delta=1e-6)
+            os._exit(0)
+        except BaseException:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    dptop.release(summary, epsilon=1.0, delta=1e-6)

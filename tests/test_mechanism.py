@@ -16,7 +16,7 @@ from scipy.stats import binomtest
 from dptop.errors import InvalidParameter
 from dptop.mechanism import StableThreshold
 from dptop.noise import difference_pmf, difference_tail, pmf, tail
-from dptop.privacy import PrivacyLoss, exact_epsilon
+from dptop.privacy import PrivacyParameters, exact_epsilon
 from dptop.reference import stable_threshold as reference
 from dptop.reference.discrete_laplace import discrete_laplace
 from dptop.tie import Tie
@@ -96,7 +96,7 @@ def test_the_comparison_is_strict() -> None:
 
 def test_an_exact_loss_is_kept_as_it_is() -> None:
     """`of` takes a part of a split, and `calibrate` is `of` the numbers as written."""
-    loss = PrivacyLoss.of(0.3, 1e-7)
+    loss = PrivacyParameters.of(0.3, 1e-7)
     assert StableThreshold.of(loss) == StableThreshold.calibrate(epsilon=0.3, delta=1e-7)
     assert (StableThreshold.of(loss).epsilon, StableThreshold.of(loss).delta) == (loss.epsilon, loss.delta)
 
@@ -128,7 +128,7 @@ def test_a_beta_out_of_range_is_refused(beta: float) -> None:
 def test_no_counters_have_no_simultaneous_interval(counters: int, tables: int) -> None:
     """The number of labels and of tables is at least one."""
     mechanism = StableThreshold.calibrate(epsilon=1.0, delta=1e-6)
-    with pytest.raises(InvalidParameter, match="at least 1"):
+    with pytest.raises(InvalidParameter, match="from 1 to"):
         mechanism.interval(100, 10, 0.05, simultaneous_over=counters, tables=tables)
 
 

@@ -27,7 +27,8 @@ from scipy.stats import binomtest
 import dptop
 from dptop import _native, noise
 from dptop.mechanism import StableThreshold
-from dptop.privacy import PrivacyLoss, exact_epsilon, per_item_loss
+from dptop.parameters import shown
+from dptop.privacy import PrivacyParameters, exact_epsilon, per_item
 from dptop.reference import stable_threshold as reference
 from dptop.tie import Tie
 from saved import Label, with_key
@@ -78,9 +79,10 @@ def test_a_release_is_that_of_the_twin(tie: Tie, capacity: int, partitions: int,
     summary = with_key(dptop.SpaceSaving(capacity, tie=tie, partitions=partitions), bytes(8))
     summary.extend(items)
     tables = summary._tables
-    labels = [tables.labels(p, list(range(tables.tracked(p)))) for p in range(partitions)]
-    counts = [tables.counts(p) for p in range(partitions)]
-    minima = [tables.minimum(p) for p in range(partitions)]
+    _, snapshot = tables.snapshot()
+    minima = [minimum for minimum, _ in snapshot]
+    counts = [counters for _, counters in snapshot]
+    labels = [tables.labels(p, list(range(len(counters)))) for p, counters in enumerate(counts)]
     result = dptop.release(summary, epsilon=epsilon, delta=1e-3, seed=17, confidence=0.9)
 
     offset = reference.smallest_offset(exact_epsilon(epsilon), Decimal("1e-3"), tie)
@@ -150,8 +152,9 @@ def test_the_comparison_of_the_mechanism_decides(silent: Drawn) -> None:
 def test_partitions_have_a_minimum_each_and_epsilon_whole(silent: Drawn) -> None:
     """Each partition publishes its own noisy minimum; every draw has all of epsilon; one draw per counter besides."""
     summary = weighed({i: 100 + i for i in range(40)}, 20, partitions=4)
-    minima = tuple(summary._tables.minimum(p) for p in range(4))
-    tracked = sum(summary._tables.tracked(p) for p in range(4))
+    _, tables = summary._tables.snapshot()
+    minima = tuple(minimum for minimum, _ in tables)
+    tracked = sum(len(counts) for _, counts in tables)
     result = dptop.release(summary, epsilon=0.5, delta=1e-6)
     assert result.noisy_minimum == minima
     assert silent == [(Fraction(1, 2), 4 + tracked)]
@@ -211,7 +214,7 @@ def test_a_private_length_costs_two_percent(silent: Drawn) -> None:
     assert (one, draws) == (1, 2)
     assert length == math.floor(epsilon / 50 * 2**32) * Fraction(1, 2**32)
     assert length + labels == epsilon
-    assert result.parameters["offset"] == StableThreshold.of(PrivacyLoss(labels, Decimal("1e-6"))).offset
+    assert result.parameters["offset"] == StableThreshold.of(PrivacyParameters(labels, Decimal("1e-6"))).offset
     assert result.parameters["length_epsilon"] == float(length)
     assert result.epsilon == float(epsilon)
     silent.clear()
@@ -255,8 +258,8 @@ def test_a_stream_longer_than_its_declared_length_is_not_released() -> None:
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-9), (0.1, 1e-2), (64.0, 0.5), (3.7, 1e-300)])
 def test_group_privacy_gives_the_promise_back(epsilon: float, delta: float, c: int) -> None:
     """The item's loss c times over is within the total: c eps0 <= eps, delta0 (1 + ... + e^((c-1) eps0)) <= delta."""
-    total = PrivacyLoss.of(epsilon, delta)
-    item = per_item_loss(total, c)
+    total = PrivacyParameters.of(epsilon, delta)
+    item = per_item(total, c)
     assert item.epsilon * c <= total.epsilon
     assert item.epsilon * c > total.epsilon - c * Fraction(1, 2**32)
     assert (item.epsilon * 2**32).denominator == 1
@@ -271,7 +274,7 @@ def test_group_privacy_gives_the_promise_back(epsilon: float, delta: float, c: i
 
 def test_contributions_set_the_noise(silent: Drawn) -> None:
     """All that is drawn has the item's epsilon, and the threshold has the item's loss."""
-    loss = per_item_loss(PrivacyLoss.of(2.0, 1e-6), 5)
+    loss = per_item(PrivacyParameters.of(2.0, 1e-6), 5)
     result = dptop.release(weighed({"a": 10_000}), epsilon=2.0, delta=1e-6, max_contributions=5)
     assert silent == [(loss.epsilon, 2)]
     assert result.parameters["offset"] == StableThreshold.of(loss).offset
@@ -522,7 +525,7 @@ def test_a_parameter_out_of_range_is_refused(name: str, value: Any) -> None:
     summary = weighed({"a": 1000})
     with pytest.raises(dptop.InvalidParameter, match=f"^{name} must") as caught:
         dptop.release(summary, **({"epsilon": 1.0, "delta": 1e-9} | {name: value}))
-    assert repr(value) in str(caught.value)
+    assert shown(value) in str(caught.value)
     assert str(caught.value).endswith(".")
     assert isinstance(caught.value, ValueError)
     assert not summary._ledger.entries

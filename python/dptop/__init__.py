@@ -22,13 +22,14 @@ from dptop.errors import (
     SourceError,
     UnsupportedLabel,
 )
-from dptop.files import read_labels
-from dptop.label import ShortenedLabel
+from dptop.files import FileLabels, read_labels
+from dptop.label import Label, ShortenedLabel
 from dptop.mechanism import StableThreshold
 from dptop.privacy import Budget
 from dptop.release import release
 from dptop.report import Release, Row
 from dptop.summary import SpaceSaving, load
+from dptop.tie import Tie
 
 __version__ = _version("dptop")
 
@@ -37,8 +38,10 @@ __all__ = [
     "BudgetExhausted",
     "CorruptSummary",
     "DptopError",
+    "FileLabels",
     "IncompatibleSummaries",
     "InvalidParameter",
+    "Label",
     "MissingExtra",
     "Release",
     "Row",
@@ -46,6 +49,7 @@ __all__ = [
     "SourceError",
     "SpaceSaving",
     "StableThreshold",
+    "Tie",
     "UnsupportedLabel",
     "__version__",
     "load",

@@ -25,9 +25,9 @@ import dptop
 from dptop.errors import DptopError, InvalidParameter, MissingExtra, SourceError
 from dptop.files import FORMATS, STDIN, FileLabels, read_labels, total_size
 from dptop.label import Label, ShortenedLabel
-from dptop.parameters import one_of, whole_number
+from dptop.parameters import one_of
 from dptop.release import Request, fulfil
-from dptop.summary import MAX_THREADS, SpaceSaving
+from dptop.summary import SpaceSaving, thread_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -126,9 +126,9 @@ def top(
     The result is a table on a terminal and CSV in a pipe. The guarantee in words goes to stderr.
     """
     one_of("summary", summary, SUMMARIES)
-    request = Request(epsilon, delta, top_, share, length, mechanism=mechanism)
+    request = Request(epsilon=epsilon, delta=delta, top=top_, share=share, length=length, mechanism=mechanism)
     counted = SpaceSaving(capacity, partitions=partitions)
-    whole_number("threads", threads, 1, MAX_THREADS, "One per core is best.")
+    thread_count(threads)
     inputs = [read_labels(file, column=column, format=format_, nulls=null or ()) for file in files]
     if files.count(STDIN) > 1:
         raise InvalidParameter(f"standard input can be read once; got - {files.count(STDIN)} times. Leave one.")

@@ -12,7 +12,6 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from dptop.errors import InvalidParameter
 from dptop.noise import (
     SLACK,
     difference_tail,
@@ -23,14 +22,15 @@ from dptop.noise import (
     simultaneous_quantile,
     smallest,
 )
-from dptop.privacy import PRECISE, PrivacyLoss
+from dptop.parameters import real_number, whole_number
+from dptop.privacy import PRECISE, PrivacyParameters
 from dptop.tie import Tie
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
 
-__all__ = ["StableThreshold", "Tie"]
+__all__ = ["StableThreshold"]
 
 HALF: Final = Decimal("0.5")
 
@@ -62,6 +62,8 @@ class StableThreshold:
     offset: int = field(init=False)
 
     def __post_init__(self) -> None:
+        PrivacyParameters(self.epsilon, self.delta)  # refuses what is off the grid or out of range
+        object.__setattr__(self, "tie", Tie.of(self.tie))
         gap = smallest(lambda g: _failure(self.epsilon, g, self.tie) <= self.delta)
         object.__setattr__(self, "offset", 1 + gap)
 
@@ -80,12 +82,12 @@ class StableThreshold:
         >>> StableThreshold.calibrate(epsilon=0.1, delta=1e-6, tie="most-recent").offset
         161
         """
-        return cls.of(PrivacyLoss.of(epsilon, delta), tie)
+        return cls.of(PrivacyParameters.of(epsilon, delta), tie)
 
     @classmethod
-    def of(cls, loss: PrivacyLoss, tie: str | Tie = Tie.LEAST_RECENT) -> StableThreshold:
-        """Return the mechanism for a loss that is exact already, such as one part of a split."""
-        return cls(loss.epsilon, loss.delta, Tie.of(tie))
+    def of(cls, parameters: PrivacyParameters, tie: str | Tie = Tie.LEAST_RECENT) -> StableThreshold:
+        """Return the mechanism for parameters that are exact already, such as one part of a split."""
+        return cls(parameters.epsilon, parameters.delta, Tie.of(tie))
 
     @property
     def scale(self) -> float:
@@ -147,17 +149,13 @@ class StableThreshold:
         Raises:
             InvalidParameter: beta out of range, or a count of labels or tables below one.
         """
-        if not 0 < beta < 1:
-            raise InvalidParameter(f"beta must satisfy 0 < beta < 1; got {beta!r}. 0.05 gives 95 % intervals.")
+        beta = real_number("beta", beta, "0 < beta < 1", lambda x: 0 < x < 1, "0.05 gives 95 % intervals.")
         if simultaneous_over is None:
             ends = _per_label(self.epsilon, self.offset, beta)
-        elif simultaneous_over >= 1 and tables >= 1:
-            ends = _together(self.epsilon, simultaneous_over, tables, beta)
         else:
-            raise InvalidParameter(
-                f"simultaneous_over and tables must be at least 1; got {simultaneous_over!r} and {tables!r}."
-                " Pass the capacity of one table and the number of tables."
-            )
+            capacity = whole_number("simultaneous_over", simultaneous_over, 1, 2**31, "Pass the capacity of one table.")
+            tables = whole_number("tables", tables, 1, 2**31, "Pass how many are released together.")
+            ends = _together(self.epsilon, capacity, tables, beta)
         unsettled = sorted({v - noisy_minimum for v in noisy_counts if v - noisy_minimum < ends.settled})
         early = _early_lows(float(self.epsilon), self.offset, beta, unsettled)
         shift = noisy_minimum + ends.below

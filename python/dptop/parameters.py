@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 import operator
-from typing import Final
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
 
 from dptop.errors import InvalidParameter
 
-__all__ = ["one_of", "real_number", "shown", "whole_number"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-MAX_SHOWN: Final = 80
+__all__ = ["as_written", "one_of", "real_number", "shown", "whole_number"]
+
+MAX_SHOWN: Final = 40
 
 
 def whole_number(name: str, value: object, low: int, high: int, remedy: str) -> int:
@@ -31,17 +37,45 @@ def whole_number(name: str, value: object, low: int, high: int, remedy: str) -> 
     return number
 
 
-def shown(value: object) -> str:
-    """Return a refused value as it is written, cut to a line; its type, if it cannot be written.
+def real_number(name: str, value: object, rule: str, holds: Callable[[float], bool], remedy: str) -> float:
+    """Return `value` as a float for which `holds` is true; a bool and a text are no numbers, and NaN holds nothing.
 
-    >>> shown("abc"), shown(10**5000)
-    ("'abc'", 'a value of type int')
+    >>> real_number("share", 1, "0 < share <= 1", lambda x: 0 < x <= 1, "0.01 asks for 1 %.")
+    1.0
     """
     try:
-        text = repr(value)
-    except Exception:
-        return f"a value of type {type(value).__name__}"
-    return text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "..."
+        if isinstance(value, (bool, str, bytes)):
+            raise TypeError
+        number = float(value)  # type: ignore[arg-type]  # the except clause is the check
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not holds(number):
+        raise InvalidParameter(f"{name} must be a number with {rule}; got {shown(value)}. {remedy}")
+    return number
+
+
+def as_written(number: float) -> Decimal:
+    """Return a float as the decimal that it is written as: 0.1 means 1/10, not the nearest binary fraction.
+
+    >>> as_written(0.1)
+    Decimal('0.1')
+    """
+    return Decimal(repr(float(number)))
+
+
+def shown(value: object) -> str:
+    """Return a refused value as messages say it: numbers and short texts as they are, all else by its type.
+
+    What was passed by mistake may be a part of the stream.
+
+    >>> shown("abc"), shown(-1), shown(["/home"]), shown(10**5000)
+    ("'abc'", '-1', 'a value of type list', 'a value of type int')
+    """
+    try:
+        text = repr(value) if value is None or isinstance(value, (numbers.Number, str)) else ""
+    except ValueError:  # int refuses to write very large ones
+        text = ""
+    return text if 0 < len(text) <= MAX_SHOWN else f"a value of type {type(value).__name__}"
 
 
 def _power(number: int) -> str:
@@ -49,20 +83,6 @@ def _power(number: int) -> str:
         if number == value:
             return text
     return str(number)
-
-
-def real_number(name: str, value: object, rule: str) -> float:
-    """Return `value` as a float, or refuse it with the rule: a bool and a text are no numbers.
-
-    >>> real_number("epsilon", 1, "2**-20 <= epsilon <= 64")
-    1.0
-    """
-    try:
-        if isinstance(value, (bool, str, bytes)):
-            raise TypeError
-        return float(value)  # type: ignore[arg-type]  # the except clause is the check
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidParameter(f"{name} must be a number with {rule}; got {shown(value)}. Pass a float.") from None
 
 
 def one_of(name: str, value: object, choices: tuple[str, ...]) -> str:

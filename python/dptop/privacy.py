@@ -13,13 +13,13 @@ import threading
 from dataclasses import dataclass, field
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 from weakref import WeakValueDictionary
 
 from dptop.errors import BudgetExhausted, InvalidParameter
-from dptop.parameters import real_number
+from dptop.parameters import as_written, real_number, shown
 
-__all__ = ["Budget", "Ledger", "PrivacyLoss", "exact_delta", "exact_epsilon", "per_item_loss"]
+__all__ = ["Budget", "Ledger", "PrivacyParameters", "Spent", "exact_delta", "exact_epsilon", "per_item"]
 
 EPSILON_STEP: Final = Fraction(1, 2**32)
 """Every epsilon is a whole multiple of this, so that the noise is drawn with integers only."""
@@ -47,11 +47,13 @@ def exact_epsilon(epsilon: float) -> Fraction:
     >>> exact_epsilon(0.1) <= 0.1
     True
     """
-    number = real_number("epsilon", epsilon, "2**-20 <= epsilon <= 64")
-    if not EPSILON_MIN <= number <= EPSILON_MAX:
-        raise InvalidParameter(
-            f"epsilon must satisfy 2**-20 <= epsilon <= 64; got {epsilon!r}. Typical values lie between 0.1 and 4."
-        )
+    number = real_number(
+        "epsilon",
+        epsilon,
+        "2**-20 <= epsilon <= 64",
+        lambda x: EPSILON_MIN <= x <= EPSILON_MAX,
+        "Typical values lie between 0.1 and 4.",
+    )
     return floor_epsilon(Fraction(number))
 
 
@@ -72,36 +74,40 @@ def exact_delta(delta: float) -> Decimal:
     >>> exact_delta(1e-9)
     Decimal('1E-9')
     """
-    number = real_number("delta", delta, "0 < delta < 1")
-    if not 0 < number < 1:
-        raise InvalidParameter(
-            f"delta must satisfy 0 < delta < 1; got {delta!r}. Choose it well below 1 / (number of items)."
-        )
-    return Decimal(repr(number))
+    remedy = "Choose it well below 1 / (number of items)."
+    return as_written(real_number("delta", delta, "0 < delta < 1", lambda x: 0 < x < 1, remedy))
 
 
 @dataclass(frozen=True, slots=True)
-class PrivacyLoss:
-    """An exact (epsilon, delta): epsilon a multiple of 2^-32, delta a decimal."""
+class PrivacyParameters:
+    """An exact (epsilon, delta): epsilon a positive multiple of 2^-32, 0 <= delta < 1 a decimal."""
 
     epsilon: Fraction
     delta: Decimal
 
+    def __post_init__(self) -> None:
+        steps = self.epsilon / EPSILON_STEP
+        if steps.denominator != 1 or steps <= 0 or not 0 <= self.delta < 1:
+            raise InvalidParameter(
+                "epsilon must be a positive multiple of 2**-32 and 0 <= delta < 1;"
+                f" got ({shown(self.epsilon)}, {shown(self.delta)}). Use PrivacyParameters.of for floats."
+            )
+
     @classmethod
-    def of(cls, epsilon: float, delta: float) -> PrivacyLoss:
-        """Return the loss as promised: epsilon rounded down to the grid, delta as written."""
+    def of(cls, epsilon: float, delta: float) -> PrivacyParameters:
+        """Return what is promised for floats: epsilon rounded down to the grid, delta as written."""
         return cls(exact_epsilon(epsilon), exact_delta(delta))
 
 
-def per_item_loss(total: PrivacyLoss, max_contributions: int) -> PrivacyLoss:
-    """Return the item-level loss that protects a unit owning items of total weight at most `max_contributions`.
+def per_item(total: PrivacyParameters, max_contributions: int) -> PrivacyParameters:
+    """Return the parameters for one item that protect a unit owning items of total weight at most `max_contributions`.
 
     With eps0 = epsilon / c and delta0 = delta * (e^eps0 - 1) / (e^(c eps0) - 1), c-fold group privacy gives back at
     most (epsilon, delta). eps0 is rounded down to the grid first, delta0 down after.
 
     Source: group privacy, for example Dwork and Roth 2014 and Vadhan 2017, Lemma 2.2.
 
-    >>> per_item_loss(PrivacyLoss.of(1.0, 1e-6), 1) == PrivacyLoss.of(1.0, 1e-6)
+    >>> per_item(PrivacyParameters.of(1.0, 1e-6), 1) == PrivacyParameters.of(1.0, 1e-6)
     True
     """
     if max_contributions == 1:
@@ -118,7 +124,7 @@ def per_item_loss(total: PrivacyLoss, max_contributions: int) -> PrivacyLoss:
     ratio = PRECISE.divide(PRECISE.subtract(e0, one), PRECISE.subtract(group, one))
     # 60 digits minus the cancellation in e^eps0 - 1 (at most 10) leave far more than the 30 that are kept
     down = Context(prec=30, rounding=ROUND_FLOOR, Emin=PRECISE.Emin, Emax=PRECISE.Emax)
-    return PrivacyLoss(
+    return PrivacyParameters(
         epsilon, down.multiply(total.delta, down.multiply(ratio, PRECISE.subtract(one, Decimal("1e-28"))))
     )
 
@@ -131,6 +137,8 @@ def to_decimal(value: Fraction) -> Decimal:
 @dataclass(frozen=True)
 class Budget:
     """The privacy that all releases of a summary may spend together, by basic composition: the sums are at most these.
+
+    The first release says which unit the budget protects, by its `max_contributions`; the others must say the same.
 
     Args:
         epsilon: 2^-20 <= epsilon <= 64; rounded down to a multiple of 2^-32.
@@ -145,16 +153,24 @@ class Budget:
 
     epsilon: float
     delta: float
-    total: PrivacyLoss = field(init=False, repr=False, compare=False)
+    total: PrivacyParameters = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "total", PrivacyLoss.of(self.epsilon, self.delta))
+        object.__setattr__(self, "total", PrivacyParameters.of(self.epsilon, self.delta))
+
+
+class Spent(NamedTuple):
+    """What one release spent: its total, for a unit that owns items of total weight at most `max_contributions`."""
+
+    parameters: PrivacyParameters
+    max_contributions: int
 
 
 class Ledger:
     """What has been spent on one stream. Copies and unpickled twins of a summary share it within a process.
 
-    Without a budget there is a single release, of any size. With one, the sums of epsilon and of delta stay within it.
+    Without a budget there is a single release, of any size. With one, the sums of epsilon and of delta stay within it,
+    and all releases protect the same unit: what protects one item says little of a person with many.
     An entry carries a random identity, so that the record of a saved copy can be united with the process's own.
     """
 
@@ -164,7 +180,7 @@ class Ledger:
 
     def __init__(self, identity: bytes) -> None:
         self.identity = identity
-        self.entries: dict[bytes, PrivacyLoss] = {}
+        self.entries: dict[bytes, Spent] = {}
         self._lock = threading.Lock()
 
     @classmethod
@@ -176,18 +192,24 @@ class Ledger:
                 ledger = cls._live[identity] = cls(identity)
             return ledger
 
-    def unite(self, entries: dict[bytes, PrivacyLoss]) -> None:
+    def unite(self, entries: dict[bytes, Spent]) -> None:
         """Add the entries of a saved copy; those already known count once."""
         with self._lock:
             self.entries.update(entries)
             if self.entries:
                 self._spent[self.identity] = self
 
-    def charge(self, loss: PrivacyLoss, budget: Budget | None) -> None:
-        """Record `loss`, or refuse it. Called before any noise is drawn: what fails afterwards stays spent.
+    def snapshot(self) -> dict[bytes, Spent]:
+        """Return the entries as they are now."""
+        with self._lock:
+            return dict(self.entries)
+
+    def charge(self, new: Spent, budget: Budget | None) -> None:
+        """Record what a release spends, or refuse it. Called before any noise is drawn: what fails later stays spent.
 
         Raises:
-            BudgetExhausted: the loss does not fit.
+            BudgetExhausted: it does not fit.
+            InvalidParameter: an earlier release protected another unit.
         """
         with self._lock:
             spent = list(self.entries.values())
@@ -198,15 +220,21 @@ class Ledger:
                         " Construct the summary with budget=dptop.Budget(epsilon, delta) to release more than once."
                     )
             else:
-                epsilon = sum((s.epsilon for s in spent), loss.epsilon)
-                delta = sum((Fraction(s.delta) for s in spent), Fraction(loss.delta))
+                units = {s.max_contributions for s in spent} - {new.max_contributions}
+                if units:
+                    raise InvalidParameter(
+                        "all releases within one budget must protect the same unit;"
+                        f" got max_contributions={new.max_contributions} after {units.pop()}. Use the same one."
+                    )
+                epsilon = sum((s.parameters.epsilon for s in spent), new.parameters.epsilon)
+                delta = sum((Fraction(s.parameters.delta) for s in spent), Fraction(new.parameters.delta))
                 if epsilon > budget.total.epsilon or delta > Fraction(budget.total.delta):
                     raise BudgetExhausted(
                         f"the sums of epsilon and delta must stay within budget ({budget.epsilon}, {budget.delta});"
                         f" this release would bring them to ({float(epsilon)}, {float(delta)})."
                         " Release with less, or declare a larger budget before the stream is read."
                     )
-            self.entries[os.urandom(ENTRY_IDENTITY_BYTES)] = loss
+            self.entries[os.urandom(ENTRY_IDENTITY_BYTES)] = new
             self._spent[self.identity] = self
 
 

@@ -3,7 +3,8 @@
 It is the `record` section of the saved form (crates/summaries/src/wire.rs), little-endian:
 
     u8 flags (1: a budget follows, 2: the stream was cut short by an error), [f64 epsilon, f64 delta],
-    u32 number of entries, then for each: 16 bytes identity, u64 epsilon in units of 2^-32, u16 length, delta as text
+    u32 number of entries, then for each: 16 bytes identity, u64 max_contributions, u64 epsilon in units of 2^-32,
+    u16 length, delta as text
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 
 from dptop.errors import CorruptSummary, InvalidParameter
-from dptop.privacy import ENTRY_IDENTITY_BYTES, EPSILON_STEP, Budget, PrivacyLoss
+from dptop.privacy import ENTRY_IDENTITY_BYTES, EPSILON_STEP, Budget, PrivacyParameters, Spent
 
 __all__ = ["Record"]
 
@@ -29,7 +30,7 @@ class Record:
 
     budget: Budget | None = None
     incomplete: bool = False
-    entries: dict[bytes, PrivacyLoss] = field(default_factory=dict)
+    entries: dict[bytes, Spent] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
         """Return the record as bytes."""
@@ -37,9 +38,10 @@ class Record:
         if self.budget:
             out += struct.pack("<dd", self.budget.epsilon, self.budget.delta)
         out += struct.pack("<I", len(self.entries))
-        for identity, loss in self.entries.items():
-            delta = str(loss.delta).encode()
-            out += identity + struct.pack("<QH", int(loss.epsilon / EPSILON_STEP), len(delta)) + delta
+        for identity, (parameters, contributions) in self.entries.items():
+            delta = str(parameters.delta).encode()
+            epsilon = int(parameters.epsilon / EPSILON_STEP)
+            out += identity + struct.pack("<QQH", contributions, epsilon, len(delta)) + delta
         return bytes(out)
 
     @classmethod
@@ -67,14 +69,14 @@ class Record:
         for _ in range(count):
             identity = data[at : at + ENTRY_IDENTITY_BYTES]
             at += ENTRY_IDENTITY_BYTES
-            epsilon, length = struct.unpack_from("<QH", data, at)
-            at += 10
+            contributions, epsilon, length = struct.unpack_from("<QQH", data, at)
+            at += 18
             delta = Decimal(data[at : at + length].decode("ascii"))
             at += length
             exponent = delta.as_tuple().exponent  # a letter for infinities and NaN
-            if not (isinstance(exponent, int) and exponent >= DELTA_EXPONENT_MIN and 0 <= delta < 1 and epsilon > 0):
+            if not (isinstance(exponent, int) and exponent >= DELTA_EXPONENT_MIN and contributions >= 1):
                 raise InvalidOperation
-            entries[identity] = PrivacyLoss(epsilon * EPSILON_STEP, delta)
+            entries[identity] = Spent(PrivacyParameters(epsilon * EPSILON_STEP, delta), contributions)
         if at != len(data) or flags & ~(HAS_BUDGET | INCOMPLETE) or len(entries) != count:
             raise InvalidOperation
         return cls(budget, bool(flags & INCOMPLETE), entries)

@@ -7,18 +7,18 @@ labels alone, and the result holds no reference to the summary.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from decimal import Decimal
 from fractions import Fraction
 from typing import Final
 
 from dptop import noise
+from dptop._native import MAX_LENGTH
 from dptop.errors import InvalidParameter, SourceError
 from dptop.label import label_order
 from dptop.mechanism import StableThreshold
-from dptop.parameters import one_of, real_number, shown, whole_number
-from dptop.privacy import PrivacyLoss, floor_epsilon, per_item_loss
+from dptop.parameters import as_written, one_of, real_number, shown, whole_number
+from dptop.privacy import PrivacyParameters, Spent, floor_epsilon, per_item
 from dptop.report import Release, Row
-from dptop.summary import MAX_LENGTH, SpaceSaving
+from dptop.summary import SpaceSaving
 
 __all__ = ["Request", "release"]
 
@@ -29,7 +29,7 @@ MAX_TOP: Final = 2**31
 MAX_CONTRIBUTIONS: Final = 2**31
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Request:
     """What a release is asked to be, checked before anything is read or spent. Arguments as in `release`."""
 
@@ -42,40 +42,44 @@ class Request:
     mechanism: str | None = None
     confidence: float = 0.95
     simultaneous: bool | None = None
-    total: PrivacyLoss = field(init=False, repr=False)
-    per_item: PrivacyLoss = field(init=False, repr=False)
+    total: PrivacyParameters = field(init=False, repr=False)
+    per_item: PrivacyParameters = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        checked: dict[str, object] = {"total": PrivacyLoss.of(self.epsilon, self.delta)}
-        if self.top is not None:
-            checked["top"] = whole_number("top", self.top, 1, MAX_TOP, "Leave it out for every label that passes.")
-        if self.share is not None:
-            checked["share"] = real_number("share", self.share, "0 < share <= 1")
-        if self.length is not None:
-            remedy = "Declare a bound that you know without the data."
-            checked["length"] = whole_number("length", self.length, 1, MAX_LENGTH, remedy)
-        checked["max_contributions"] = whole_number(
-            "max_contributions", self.max_contributions, 1, MAX_CONTRIBUTIONS, "Bound it at the source."
-        )
-        if self.mechanism is not None:
-            one_of("mechanism", self.mechanism, MECHANISMS)
-        checked["confidence"] = real_number("confidence", self.confidence, "0 < confidence < 1")
-        if self.simultaneous is None:
-            checked["simultaneous"] = self.top is not None or self.share is not None
-        elif not isinstance(self.simultaneous, bool):
-            raise InvalidParameter(f"simultaneous must be True or False; got {shown(self.simultaneous)}. Choose one.")
-        for name, value in checked.items():
+        for name, value in self._checked().items():
             object.__setattr__(self, name, value)
-        if self.share is not None and not 0 < self.share <= 1:
-            raise InvalidParameter(f"share must satisfy 0 < share <= 1; got {self.share!r}. 0.01 asks for 1 %.")
-        if not 0 < 1 - self.confidence < 1:
-            raise InvalidParameter(f"confidence must satisfy 0 < confidence < 1; got {self.confidence!r}. Try 0.95.")
-        object.__setattr__(self, "per_item", per_item_loss(self.total, self.max_contributions))
+        object.__setattr__(self, "per_item", per_item(self.total, self.max_contributions))
         if self.estimates_length and not self.length_epsilon:
             raise InvalidParameter(
                 "2 % of epsilon / max_contributions must be at least 2**-32 to estimate the length; got"
                 f" {float(self.per_item.epsilon)!r}. Declare length=, or use a larger epsilon."
             )
+
+    def _checked(self) -> dict[str, object]:
+        """Return the fields as plain Python numbers in their ranges, or refuse them."""
+        values: dict[str, object] = {"total": PrivacyParameters.of(self.epsilon, self.delta)}
+        if self.top is not None:
+            values["top"] = whole_number("top", self.top, 1, MAX_TOP, "Leave it out for every label that passes.")
+        if self.share is not None:
+            values["share"] = real_number(
+                "share", self.share, "0 < share <= 1", lambda x: 0 < x <= 1, "0.01 asks for 1 %."
+            )
+        if self.length is not None:
+            remedy = "Declare a bound that you know without the data."
+            values["length"] = whole_number("length", self.length, 1, MAX_LENGTH, remedy)
+        values["max_contributions"] = whole_number(
+            "max_contributions", self.max_contributions, 1, MAX_CONTRIBUTIONS, "Bound it at the source."
+        )
+        if self.mechanism is not None:
+            one_of("mechanism", self.mechanism, MECHANISMS)
+        values["confidence"] = real_number(
+            "confidence", self.confidence, "0 < confidence < 1", lambda x: 0 < 1 - x < 1, "Try 0.95."
+        )
+        if self.simultaneous is None:
+            values["simultaneous"] = self.top is not None or self.share is not None
+        elif not isinstance(self.simultaneous, bool):
+            raise InvalidParameter(f"simultaneous must be True or False; got {shown(self.simultaneous)}. Choose one.")
+        return values
 
     @property
     def estimates_length(self) -> bool:
@@ -88,9 +92,9 @@ class Request:
         return floor_epsilon(self.per_item.epsilon * LENGTH_SHARE) if self.estimates_length else Fraction(0)
 
     @property
-    def label_loss(self) -> PrivacyLoss:
+    def for_labels(self) -> PrivacyParameters:
         """What is left for labels, counts and minimum: all of delta, and of epsilon what the length leaves."""
-        return PrivacyLoss(self.per_item.epsilon - self.length_epsilon, self.per_item.delta)
+        return PrivacyParameters(self.per_item.epsilon - self.length_epsilon, self.per_item.delta)
 
 
 def release(
@@ -142,7 +146,17 @@ def release(
     >>> [row.item for row in dptop.release(pages, epsilon=1.0, delta=1e-9)]
     ['/home', '/cart']
     """
-    request = Request(epsilon, delta, top, share, length, max_contributions, mechanism, confidence, simultaneous)
+    request = Request(
+        epsilon=epsilon,
+        delta=delta,
+        top=top,
+        share=share,
+        length=length,
+        max_contributions=max_contributions,
+        mechanism=mechanism,
+        confidence=confidence,
+        simultaneous=simultaneous,
+    )
     return fulfil(summary, request, seed)
 
 
@@ -159,9 +173,9 @@ def fulfil(summary: SpaceSaving, request: Request, seed: int | None = None) -> R
             "a summary is released only if its stream was read to the end; this one is being read, or was cut short."
             " Wait for every extend(), or count the stream again with a new summary."
         )
-    stable = StableThreshold.of(request.label_loss, summary.tie)
-    summary._ledger.charge(request.total, summary.budget)
-    stream_length = summary._tables.length()
+    stable = StableThreshold.of(request.for_labels, summary.tie)
+    summary._ledger.charge(Spent(request.total, request.max_contributions), summary.budget)
+    stream_length, tables = summary._tables.snapshot()
     if request.length is not None and stream_length > request.length:  # asked after the charge: the answer tells of n
         summary._begin()  # and never finished: no second bound is compared with the same stream
         raise InvalidParameter(
@@ -170,17 +184,17 @@ def fulfil(summary: SpaceSaving, request: Request, seed: int | None = None) -> R
         )
 
     least_count, noisy_length = _least_count(request, stream_length, seed)
-    tables, partitions = summary._tables, range(summary.partitions)
-    counts = [tables.counts(partition) for partition in partitions]
     # for each partition its Z_0, then one Z_x per tracked label
-    draws = iter(noise.draw(stable.epsilon, len(counts) + sum(map(len, counts)), seed))
+    draws = iter(noise.draw(stable.epsilon, sum(1 + len(counts) for _, counts in tables), seed))
     minima: list[int] = []
     rows: list[Row] = []
-    for partition in partitions:
-        noisy_minimum = tables.minimum(partition) + next(draws)
-        noisy = [count + next(draws) for count in counts[partition]]
-        kept = [slot for slot, v in enumerate(noisy) if stable.keeps(v, noisy_minimum) and v >= least_count]
-        published = [noisy[slot] for slot in kept]
+    for partition, (minimum, counts) in enumerate(tables):
+        noisy_minimum = minimum + next(draws)
+        noisy = [count + next(draws) for count in counts]
+        kept = [x for x, v in enumerate(noisy) if stable.keeps(v, noisy_minimum)]
+        if least_count is not None:
+            kept = [x for x in kept if noisy[x] >= least_count]
+        published = [noisy[x] for x in kept]
         intervals = stable.intervals(
             published,
             noisy_minimum,
@@ -191,7 +205,8 @@ def fulfil(summary: SpaceSaving, request: Request, seed: int | None = None) -> R
         labels = summary._labels(partition, kept)
         rows += [Row(label, v, *ends) for label, v, ends in zip(labels, published, intervals, strict=True)]
         minima.append(noisy_minimum)
-    if tables.length() != stream_length or not summary._releasable:
+    if summary._tables.length() != stream_length or not summary._releasable:
+        # then the labels may be those of other counters
         raise SourceError(
             "a summary is released only after its stream was read to the end; items were counted meanwhile, and the"
             " release is spent. Wait for every extend() before release()."
@@ -225,13 +240,13 @@ def fulfil(summary: SpaceSaving, request: Request, seed: int | None = None) -> R
     )
 
 
-def _least_count(request: Request, length: int, seed: int | None) -> tuple[int, int | None]:
-    """Return the smallest noisy count with the share asked for, and the noisy length if one was drawn.
+def _least_count(request: Request, length: int, seed: int | None) -> tuple[int | None, int | None]:
+    """Return the smallest noisy count with the share asked for, if any, and the noisy length if one was drawn.
 
     v >= share * n in integers: the share is the decimal number that it is written as.
     """
     if request.share is None:
-        return -MAX_LENGTH, None
+        return None, None
     noisy_length = None
     if request.length is not None:
         length = request.length
@@ -239,5 +254,5 @@ def _least_count(request: Request, length: int, seed: int | None) -> tuple[int, 
         # a seed of its own: seeded noise must not repeat that of the counts
         own_seed = None if seed is None else seed + MAX_LENGTH + 1
         length = noisy_length = length + noise.draw(request.length_epsilon, 1, own_seed)[0]
-    share = Fraction(Decimal(repr(float(request.share))))
+    share = Fraction(as_written(request.share))
     return -(-share.numerator * length // share.denominator), noisy_length
