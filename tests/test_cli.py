@@ -39,7 +39,7 @@ from dptop import noise
 from test_files import COMPRESSIONS, CONTAINERS, SECRET, arrow_stream, parquet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from conftest import Command
 
@@ -572,7 +572,6 @@ def feed(process: subprocess.Popen[bytes], content: bytes) -> None:
     assert process.stdin is not None
     process.stdin.write(content)
     process.stdin.flush()
-    time.sleep(0.2)  # lets it come back for more
 
 
 def ended(process: subprocess.Popen[bytes]) -> Outcome:
@@ -586,6 +585,20 @@ def has_open(process: subprocess.Popen[bytes], path: Path) -> bool:
             if descriptor.readlink() == path:
                 return True
     return False
+
+
+def wait_until(process: subprocess.Popen[bytes], reached: Callable[[], bool]) -> None:
+    """Wait until a process has come to a point, which it must before it ends."""
+    deadline = time.monotonic() + PATIENCE
+    while not reached():
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def opens_a_file(process: subprocess.Popen[bytes]) -> bool:
+    """Return whether a second thread is there: the one that opens a file and may have to wait for a writer."""
+    return len(list(Path(f"/proc/{process.pid}/task").iterdir())) > 1
 
 
 def assert_interrupted(outcome: Outcome) -> None:
@@ -637,15 +650,13 @@ def test_ctrl_c_while_files_are_read_releases_nothing(tmp_path: Path) -> None:
     path.write_bytes(b"".join(b"label%d\n" % (i % 1000) for i in range(2**20)))
     output = tmp_path / "out.csv"
     with started(*[path] * 2000, "-o", output) as process:  # gigabytes: it cannot be done before the signal
-        deadline = time.monotonic() + PATIENCE
-        while not has_open(process, path):
-            assert time.monotonic() < deadline
-            assert process.poll() is None
+        wait_until(process, lambda: has_open(process, path))
         process.send_signal(signal.SIGINT)
         assert_interrupted(ended(process))
     assert not output.exists()
 
 
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks into /proc for the moment when it waits")
 def test_ctrl_c_while_a_named_pipe_has_no_writer_releases_nothing(tmp_path: Path) -> None:
     """Waiting for somebody to open the other end of a named pipe can be interrupted too."""
     path = tmp_path / "pipe"
@@ -655,7 +666,7 @@ def test_ctrl_c_while_a_named_pipe_has_no_writer_releases_nothing(tmp_path: Path
         assert process.stdin is not None
         process.stdin.close()
         process.stdin = None
-        time.sleep(0.3)  # it goes on to the named pipe
+        wait_until(process, lambda: opens_a_file(process))
         process.send_signal(signal.SIGINT)
         assert_interrupted(ended(process))
 

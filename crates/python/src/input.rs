@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dptop_readers as readers;
 use dptop_readers::{Block, Detected, Format, Options};
@@ -28,26 +28,63 @@ pub struct Input(Mutex<Option<readers::Input>>);
 #[pyclass(frozen, module = "dptop._native")]
 pub struct LabelReader(Mutex<readers::Reader>);
 
-/// A stream whose reads end when Python has a signal to handle, such as Ctrl-C. The exception that the handler raised
-/// stays pending on this thread, where [`refused`] finds it.
-struct Interruptible(Box<dyn Read + Send>);
+/// A file or pipe whose reads end when Python has a signal to handle, such as Ctrl-C. The exception that the handler
+/// raised stays pending on this thread, where [`refused`] finds it.
+struct Interruptible {
+    file: File,
+    looked: Instant,
+}
+
+impl Interruptible {
+    fn new(file: File) -> Self {
+        let looked = Instant::now();
+        Self { file, looked }
+    }
+
+    fn look_for_signals(&mut self) -> io::Result<()> {
+        self.looked = Instant::now();
+        Python::attach(|py| {
+            py.check_signals().map_err(|signal| {
+                signal.restore(py);
+                io::Error::other("interrupted by a signal")
+            })
+        })
+    }
+}
 
 impl Read for Interruptible {
+    /// A signal that comes just before a read would not end it: so the wait for input is one of many short ones.
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         loop {
-            match self.0.read(into) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {
-                    Python::attach(|py| {
-                        py.check_signals().map_err(|signal| {
-                            signal.restore(py);
-                            io::Error::other("interrupted by a signal")
-                        })
-                    })?;
+            let ready = can_read(&self.file)?;
+            if !ready || self.looked.elapsed() >= SIGNAL_INTERVAL {
+                self.look_for_signals()?;
+            }
+            if ready {
+                match self.file.read(into) {
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    other => return other,
                 }
-                other => return other,
             }
         }
     }
+}
+
+/// Wait for a file to have something to read, or an end or error to tell, but not for long.
+#[cfg(unix)]
+fn can_read(file: &File) -> io::Result<bool> {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let interval = Timespec::try_from(SIGNAL_INTERVAL).map_err(io::Error::other)?;
+    match poll(&mut [PollFd::new(file, PollFlags::IN)], Some(&interval)) {
+        Ok(ready) => Ok(ready > 0),
+        Err(rustix::io::Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(not(unix))]
+fn can_read(_: &File) -> io::Result<bool> {
+    Ok(true)
 }
 
 /// Open a file. A named pipe opens only once somebody writes to it, and the call starts again after a signal: so another
@@ -111,11 +148,11 @@ impl Input {
     /// Open a file, or standard input without a path.
     #[new]
     fn new(py: Python<'_>, path: Option<PathBuf>) -> PyResult<Self> {
-        let stream: Box<dyn Read + Send> = match &path {
-            Some(path) => Box::new(open(py, path)?),
+        let file = match &path {
+            Some(path) => open(py, path)?,
             None => readers::standard_input().map_err(|error| refused(py, &error))?,
         };
-        let stream = Box::new(Interruptible(stream));
+        let stream = Box::new(Interruptible::new(file));
         let input = py
             .detach(|| readers::Input::from_read(stream, path.as_deref()))
             .map_err(|error| refused(py, &error))?;

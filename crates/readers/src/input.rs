@@ -23,18 +23,6 @@ pub struct Input {
 }
 
 impl Input {
-    /// Opens a file.
-    pub fn open(path: &Path) -> Result<Input> {
-        let file =
-            File::open(path).map_err(|error| Error::io("the file cannot be opened", &error))?;
-        Input::from_read(Box::new(file), Some(path))
-    }
-
-    /// Takes standard input.
-    pub fn stdin() -> Result<Input> {
-        Input::from_read(standard_input()?, None)
-    }
-
     /// Takes any stream of bytes. `name` is the file name, if it has one: it decides among the text formats.
     ///
     /// A read that fails with [`io::ErrorKind::Interrupted`] is repeated; every other error ends the input. So a stream that
@@ -110,17 +98,12 @@ impl Read for Input {
 /// Standard input as a stream, for [`Input::from_read`].
 ///
 /// It is descriptor 0 itself: a closed one is an error, where the standard library would show an empty input.
-#[cfg(unix)]
-pub fn standard_input() -> Result<Box<dyn Read + Send>> {
-    use std::os::fd::AsFd;
-    let descriptor = io::stdin().as_fd().try_clone_to_owned();
+pub fn standard_input() -> Result<File> {
+    #[cfg(unix)]
+    let descriptor = std::os::fd::AsFd::as_fd(&io::stdin()).try_clone_to_owned();
+    #[cfg(windows)]
+    let descriptor = std::os::windows::io::AsHandle::as_handle(&io::stdin()).try_clone_to_owned();
     let descriptor =
         descriptor.map_err(|error| Error::io("standard input cannot be read", &error))?;
-    Ok(Box::new(File::from(descriptor)))
-}
-
-/// Standard input as a stream, for [`Input::from_read`].
-#[cfg(not(unix))]
-pub fn standard_input() -> Result<Box<dyn Read + Send>> {
-    Ok(Box::new(io::stdin()))
+    Ok(File::from(descriptor))
 }
