@@ -8,7 +8,6 @@ pub(crate) type Result<T> = std::result::Result<T, Error>;
 
 /// What kind of thing went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Kind {
     /// The file or stream could not be opened or read; carries the kind of the operating system's error.
     Io(io::ErrorKind),

@@ -19,7 +19,6 @@
 //! Memory is bounded by the longest line (or row), never by the length of the stream.
 //! Every [`Error`] says the rule, the place and the remedy, and never quotes a label, cell or line of the stream.
 #![forbid(unsafe_code)]
-#![warn(missing_docs)]
 
 mod block;
 mod columns;

@@ -82,11 +82,6 @@ enum Labels {
 }
 
 impl Reader {
-    /// Opens a file as text of the format that `options` say.
-    pub fn open(path: &Path, options: Options) -> Result<Reader> {
-        Input::open(path)?.into_reader(options)
-    }
-
     pub(crate) fn new(input: Input, options: Options) -> Result<Reader> {
         if options.format == Format::Lines && options.column.is_some() {
             let rule = "lines have no columns; leave the column out, or name the format: csv, tsv or jsonl";

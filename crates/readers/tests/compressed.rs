@@ -4,7 +4,7 @@ mod support;
 
 use std::io::{self, Read};
 
-use dptop_readers::{Compression, Detected, Format, Input, Kind, Options, Place};
+use dptop_readers::{Compression, Detected, Format, Kind, Options, Place};
 use support::{COMPRESSIONS, Pieces, bytes, drain, named, read, read_from};
 
 const TEXT: &[u8] = b"red\ngreen\nred\nblue\n";
@@ -328,19 +328,6 @@ fn a_failed_read_is_told_from_corrupt_data() {
     }
     let error = read_from(Failing(io::Cursor::new(TEXT.to_vec())), &lines()).unwrap_err();
     assert_eq!(error.kind(), Kind::Io(io::ErrorKind::UnexpectedEof));
-}
-
-#[test]
-fn a_missing_file_and_a_folder_say_so() {
-    let folder = std::env::temp_dir();
-    let missing = Input::open(&folder.join("no such file of dptop"))
-        .err()
-        .unwrap();
-    assert_eq!(missing.kind(), Kind::Io(io::ErrorKind::NotFound));
-    assert!(matches!(
-        Input::open(&folder).err().unwrap().kind(),
-        Kind::Io(_)
-    ));
 }
 
 #[test]

@@ -202,8 +202,8 @@ struct Span {
 /// Bytes that may be lost besides as many as are in use, before the arena is rewritten.
 const RECLAIMED: usize = 1 << 16;
 
-/// The bit of `Span::length` that marks a shortened label.
-const SHORTENED: u32 = 1 << 31;
+/// The bit of a length that marks a shortened label, here and in the saved form.
+pub(crate) const SHORTENED: u32 = 1 << 31;
 
 /// String and bytes labels in one arena: a replaced label leaves its room to the next one, and what is lost to labels
 /// that outgrow their room is reclaimed when it exceeds what is in use.

@@ -16,7 +16,7 @@
 
 use std::fmt;
 
-use crate::label::{Bytes, Integer, Kind, Label};
+use crate::label::{Bytes, Integer, Kind, Label, SHORTENED};
 use crate::space_saving::{Parameters, SpaceSaving};
 use crate::victims::Tie;
 
@@ -26,7 +26,6 @@ const SPACE_SAVING: u16 = 1;
 const PARAMETERS: u32 = 1;
 const COUNTERS: u32 = 2;
 const RECORD: u32 = 3;
-const SHORTENED: u32 = 1 << 31;
 
 /// Saved bytes that are not a whole, consistent summary; says the rule that they break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
