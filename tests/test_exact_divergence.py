@@ -32,7 +32,7 @@ from dptop.noise import difference_tail, pmf
 from dptop.privacy import PrivacyParameters, exact_epsilon
 from dptop.reference.space_saving import SpaceSaving
 from dptop.tie import Tie
-from test_theorems import State, isolated, neighbours, run_reference
+from neighbours import State, isolated, neighbours, run_reference
 
 if TYPE_CHECKING:
     from fractions import Fraction

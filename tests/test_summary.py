@@ -400,8 +400,8 @@ def test_memory_stops_at_the_capacity() -> None:
         text.extend(pa.array(np.char.add("label", numbers.astype(str))))
         sizes.append((integers._tables.heap_bytes(), text._tables.heap_bytes()))
     assert len(integers.private_counters()) == 10_000
-    assert max(size for size, _ in sizes) <= 10_000 * 140
-    assert max(size for _, size in sizes) <= 10_000 * 200
+    assert max(size for size, _ in sizes) <= 10_000 * 40
+    assert max(size for _, size in sizes) <= 10_000 * (60 + len("label999999") * 2) + 2**16
     assert sizes[-1] == sizes[-3]
     long = dptop.SpaceSaving(100, max_label_bytes=64)
     for i in range(2000):

@@ -1,60 +1,27 @@
 """Theorems A and B of docs/privacy.md section 2: how far two summaries of neighbouring streams can be apart.
 
-X is a stream, X' is X without one item. The streams are all streams up to renaming of labels (restricted-growth
-strings), with every position of the removed item; then random and adversarial ones with larger tables.
+X is a stream, X' is X without one item: all small streams (tests/neighbours.py), then random and adversarial ones with
+larger tables.
 """
 
 from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import pytest
 
 import dptop
 from dptop.reference.space_saving import SpaceSaving
 from dptop.tie import Tie
+from neighbours import State, isolated, neighbours, run_reference
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
-Stream = tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class State:
-    """What a stream leaves behind: the tracked labels with their counts, and the capacity."""
-
-    counts: dict[int, int]
-    capacity: int
-
-    @property
-    def minimum(self) -> int:
-        """Return 0 while a slot is free."""
-        return 0 if len(self.counts) < self.capacity else min(self.counts.values())
-
-    def above_minimum(self) -> dict[int, int]:
-        """Return D, its zeros left out."""
-        return {x: c - self.minimum for x, c in self.counts.items() if c > self.minimum}
-
-
-class Implementation(Protocol):
-    """Runs a stream through a summary; the same checks fit the reference, the native core and broken copies."""
-
-    def __call__(self, stream: Stream, capacity: int, tie: Tie) -> State:
-        """Return the state that the stream leaves behind."""
-
-
-def run_reference(stream: Stream, capacity: int, tie: Tie, *, kind: type[SpaceSaving[int]] = SpaceSaving[int]) -> State:
-    summary = kind(capacity, tie)
-    for label in stream:
-        summary.update(label)
-    state = State(summary.counters(), capacity)
-    assert summary.minimum == state.minimum
-    return state
+    from neighbours import Implementation, Stream
 
 
 def run_native(stream: Stream, capacity: int, tie: Tie) -> State:
@@ -87,33 +54,6 @@ class EvictOldestCounter(SpaceSaving[int]):
         return min(at_minimum, key=lambda label: self._taken[label])
 
 
-def streams(longest: int) -> Iterator[Stream]:
-    """Yield every stream of 1 to `longest` items, one per class of streams that differ in the names of labels only."""
-
-    def grow(prefix: Stream, labels: int) -> Iterator[Stream]:
-        if prefix:
-            yield prefix
-        if len(prefix) < longest:
-            for label in range(labels + 1):
-                yield from grow((*prefix, label), max(labels, label + 1))
-
-    yield from grow((), 0)
-
-
-def neighbours(run: Implementation, capacity: int, tie: Tie, longest: int) -> Iterator[tuple[Stream, State, State]]:
-    """Yield (X, state of X, state of X') for all streams X and all positions of the item that X' lacks."""
-    known: dict[Stream, State] = {(): State({}, capacity)}
-
-    def state(stream: Stream) -> State:
-        if stream not in known:
-            known[stream] = run(stream, capacity, tie)
-        return known[stream]
-
-    for stream in streams(longest):
-        for at in range(len(stream)):
-            yield stream, state(stream), state(stream[:at] + stream[at + 1 :])
-
-
 def breaks_theorem_a(long: State, short: State) -> bool:
     """Return whether neither case of Theorem A holds."""
     d, d_short = long.above_minimum(), short.above_minimum()
@@ -124,14 +64,6 @@ def breaks_theorem_a(long: State, short: State) -> bool:
         settled = d.keys() | {x for x, c in short.counts.items() if c > short.minimum + 1}
         return any(long.counts.get(x, -1) != short.counts.get(x, -2) for x in settled)
     return True
-
-
-def isolated(long: State, short: State) -> tuple[dict[int, int], dict[int, int]]:
-    """Return the labels that only one side tracks, with their counts."""
-    return (
-        {x: c for x, c in long.counts.items() if x not in short.counts},
-        {x: c for x, c in short.counts.items() if x not in long.counts},
-    )
 
 
 def breaks_theorem_b(long: State, short: State, per_side: int) -> bool:
