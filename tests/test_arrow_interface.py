@@ -139,6 +139,7 @@ def dictionary(forge: Forged, format_: bytes, values: Array | None) -> tuple[Sch
 
 
 GOOD: dict[str, Callable[[Forged], tuple[Schema, Array]]] = {
+    "name not UTF-8": lambda f: (f.schema(b"l", name=b"\xff"), f.array(2, [None, TWO])),
     "integers": lambda f: (f.schema(b"l"), f.array(2, [None, TWO])),
     "strings": lambda f: (f.schema(b"u"), f.array(2, [None, OFFSETS, b"abc"])),
     "views": lambda f: (f.schema(b"vu"), f.array(1, [None, VIEW, b"a" * 20, struct.pack("q", 20)])),
@@ -173,7 +174,6 @@ BROKEN: dict[str, Callable[[Forged], tuple[Schema, Array]]] = {
     "children of a negative number": lambda f: (f.schema(b"+s", n_children=-1), f.array(2, [None])),
     "format NULL": lambda f: (f.schema(None), f.array(2, [None, TWO])),
     "format not UTF-8": lambda f: (f.schema(b"\xff"), f.array(2, [None, TWO])),
-    "name not UTF-8": lambda f: (f.schema(b"l", name=b"\xff"), f.array(2, [None, TWO])),
     "array released": lambda f: (f.schema(b"l"), f.array(2, [None, TWO], release=None)),
     "schema released": lambda f: (f.schema(b"l", release=None), f.array(2, [None, TWO])),
     "nested without end": deep,

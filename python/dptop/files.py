@@ -80,7 +80,7 @@ class FileLabels:
     @property
     def again(self) -> bool:
         """Whether the file can be read again from its start."""
-        return str(self._path) != STDIN and not Path(self._path).is_fifo()
+        return str(self._path) != STDIN and Path(self._path).is_file()
 
     @property
     def position(self) -> int:
@@ -177,8 +177,8 @@ class FileLabels:
             missing = pyarrow.compute.is_in(
                 column.cast(pyarrow.large_binary()), value_set=pyarrow.array(nulls, pyarrow.large_binary())
             )
-            return LabelBatch.from_arrow(column.filter(pyarrow.compute.invert(missing)))
-        return LabelBatch.from_arrow(batch)
+            return LabelBatch.from_arrow(column.filter(pyarrow.compute.invert(missing)), column=True)
+        return LabelBatch.from_arrow(batch, column=False)
 
 
 def _format_by_content(file: Input, path: str | os.PathLike[str]) -> str:

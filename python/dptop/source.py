@@ -86,7 +86,8 @@ def open_labels(items: Any) -> Source:
     if whole is not None:
         return Batches([whole], again=True)
     if hasattr(type(items), "__arrow_c_stream__"):
-        return Batches(_arrow_stream(items), again=not hasattr(type(items), "__next__"))
+        # what has a length is at rest; a reader has none, and what it has handed over is gone
+        return Batches(_arrow_stream(items), again=hasattr(type(items), "__len__"))
     if isinstance(items, Iterable):
         return Pieces(items)
     raise InvalidParameter(
@@ -122,7 +123,7 @@ def _whole(items: Any) -> LabelBatch | None:
     if (objects := _python_objects(items)) is not None:
         return LabelBatch.from_sequence(objects)
     if hasattr(type(items), "__arrow_c_array__"):
-        return LabelBatch.from_arrow(items)
+        return LabelBatch.from_arrow(items, _is_column(items))
     if isinstance(items, (memoryview, array.array)):
         view = memoryview(items)
         if view.ndim == 1 and not view.c_contiguous:
@@ -161,9 +162,15 @@ def _only_column(items: Any) -> Any:
     return items
 
 
+def _is_column(items: Any) -> bool:
+    """Return whether an object with Arrow data is a column and no table: both look the same where it is nested."""
+    kind = type(items)
+    return hasattr(kind, "dtype") or (hasattr(kind, "type") and not hasattr(kind, "columns"))
+
+
 def _arrow_stream(items: Any) -> ArrowStream:
     try:
-        return ArrowStream(items)
+        return ArrowStream(items, _is_column(items))
     except ImportError:
         raise MissingExtra(
             f"{type(items).__module__.partition('.')[0]} hands over Arrow data only where pyarrow is installed."

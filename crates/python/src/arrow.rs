@@ -7,23 +7,24 @@
 use std::ffi::{CStr, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::{ArrayRef, make_array};
-use arrow_schema::Field;
+use arrow_array::{ArrayRef, NullArray, make_array};
+use arrow_schema::DataType;
 use pyo3::exceptions::{
     PyException, PyImportError, PyMemoryError, PyOverflowError, PyTypeError, PyValueError,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use crate::batch::{LabelBatch, kind_of_field, not_one_column};
+use crate::batch::{LabelBatch, kind_of, not_one_column};
 use crate::errors::{SourceError, UnsupportedLabel, unsupported};
+use dptop_summaries::Kind;
 
 /// The array of an object with `__arrow_c_array__`.
-pub fn to_array(object: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
+pub fn to_array(object: &Bound<'_, PyAny>, column: bool) -> PyResult<ArrayRef> {
     let capsules = hand_over(object, "__arrow_c_array__")?;
     let (schema, array) = capsules
         .extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()
@@ -33,7 +34,7 @@ pub fn to_array(object: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     // SAFETY: the capsules' names say what they hold; the array is moved out, which leaves a released one behind,
     // and the schema is only read while its capsule is alive.
     let (schema, array) = unsafe { (schema.as_ref(), FFI_ArrowArray::from_raw(array.as_ptr())) };
-    check_type(schema)?;
+    check_type(schema, column)?;
     import(array, schema)
 }
 
@@ -47,7 +48,7 @@ struct Stream {
 }
 
 impl Stream {
-    fn new(mut stream: FFI_ArrowArrayStream) -> PyResult<Self> {
+    fn new(mut stream: FFI_ArrowArrayStream, column: bool) -> PyResult<Self> {
         let get_schema = stream
             .release()
             .and_then(|_| stream.get_schema())
@@ -57,7 +58,7 @@ impl Stream {
         if unsafe { get_schema(&raw mut stream, &raw mut schema) } != 0 {
             return Err(arrow_failed());
         }
-        check_type(&schema)?;
+        check_type(&schema, column)?;
         Ok(Self { stream, schema })
     }
 
@@ -77,15 +78,15 @@ impl Stream {
 
 #[pymethods]
 impl ArrowStream {
-    /// Take over the stream of an object with `__arrow_c_stream__`.
+    /// Take over the stream of an object with `__arrow_c_stream__`; see [`LabelBatch::from_arrow`].
     #[new]
-    fn new(py: Python<'_>, source: &Bound<'_, PyAny>) -> PyResult<Self> {
+    fn new(py: Python<'_>, source: &Bound<'_, PyAny>, column: bool) -> PyResult<Self> {
         let capsule = hand_over(source, "__arrow_c_stream__")?;
         let pointer =
             capsule_pointer(&capsule, c"arrow_array_stream")?.cast::<FFI_ArrowArrayStream>();
         // SAFETY: the capsule's name says what it holds; the stream is moved out, which leaves a released one behind.
         let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) };
-        let stream = py.detach(|| Stream::new(stream))?;
+        let stream = py.detach(|| Stream::new(stream, column))?;
         Ok(Self(Mutex::new(Some(stream))))
     }
 
@@ -107,19 +108,17 @@ impl ArrowStream {
 }
 
 /// Refuse a type that holds no labels, without following more of it than a column and its dictionary.
-fn check_type(schema: &FFI_ArrowSchema) -> PyResult<()> {
+fn check_type(schema: &FFI_ArrowSchema, column: bool) -> PyResult<()> {
     if schema.release().is_none() {
         return Err(arrow_failed());
     }
-    let column = guarded(|| {
-        Ok(if schema.format() == "+s" {
-            match schema.children().size_hint().0 {
-                1 => schema.child(0),
-                columns => return Err(not_one_column(columns)),
-            }
-        } else {
-            schema
-        })
+    let column = guarded(|| match schema.format() {
+        "+s" if column => Err(unsupported("a nested Arrow type")),
+        "+s" => match schema.children().size_hint().0 {
+            1 => Ok(schema.child(0)),
+            columns => Err(not_one_column(columns)),
+        },
+        _ => Ok(schema),
     })?;
     guarded(|| {
         for part in std::iter::once(column).chain(column.dictionary()) {
@@ -133,21 +132,45 @@ fn check_type(schema: &FFI_ArrowSchema) -> PyResult<()> {
         {
             return Err(unsupported("an Arrow dictionary of dictionaries"));
         }
-        Field::try_from(schema).map_err(|_| arrow_failed())
+        let labels = column.dictionary().unwrap_or(column);
+        let kind = kind_of(&data_type(labels)?)?;
+        // an extension that stores integers means something else by them: a period of time, a boolean
+        match labels
+            .metadata()
+            .map_err(|_| arrow_failed())?
+            .get(EXTENSION)
+        {
+            Some(name) if kind == Kind::Integer => {
+                Err(unsupported(&format!("the Arrow extension type {name}")))
+            }
+            _ => data_type(column).map(|_| ()),
+        }
     })
-    .and_then(|field| kind_of_field(&field))
-    .map(|_| ())
+}
+
+/// The key of metadata under which an extension type has its name.
+const EXTENSION: &str = "ARROW:extension:name";
+
+fn data_type(schema: &FFI_ArrowSchema) -> PyResult<DataType> {
+    DataType::try_from(schema).map_err(|_| unsupported("an Arrow type that is not known here"))
 }
 
 /// The array that a checked type describes, its own content checked: reading relies on it.
 fn import(array: FFI_ArrowArray, schema: &FFI_ArrowSchema) -> PyResult<ArrayRef> {
     guarded(|| {
         check_layout(&array, schema)?;
+        if is_null(schema) || (schema.format() == "+s" && is_null(schema.child(0))) {
+            return Ok(Arc::new(NullArray::new(array.len())) as ArrayRef); // some libraries give it buffers
+        }
         // SAFETY: the producer says that the schema describes the array, whose buffers are as long as that needs.
         let data = unsafe { from_ffi(array, schema) }.map_err(|_| arrow_failed())?;
         data.validate_full().map_err(|_| arrow_failed())?;
         Ok(make_array(data))
     })
+}
+
+fn is_null(schema: &FFI_ArrowSchema) -> bool {
+    schema.format() == "n"
 }
 
 /// Refuse a layout that the import would follow to where nothing is.

@@ -11,7 +11,7 @@ use arrow_array::types::{
 use arrow_array::{
     Array, ArrayRef, GenericByteArray, GenericByteViewArray, Int64Array, UInt64Array,
 };
-use arrow_schema::{DataType, Field};
+use arrow_schema::DataType;
 use dptop_readers::TextBlock;
 use dptop_summaries::{ExtendError, Integer, Kind, SpaceSaving, Weights};
 use pyo3::prelude::*;
@@ -105,10 +105,11 @@ impl LabelBatch {
         sequence::from_sequence(sequence)
     }
 
-    /// Labels of an object with `__arrow_c_array__`.
+    /// Labels of an object with `__arrow_c_array__`. A table of one column stands for it, unless the object is said to be
+    /// a column itself.
     #[staticmethod]
-    fn from_arrow(source: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Self::from_array(arrow::to_array(source)?)
+    fn from_arrow(source: &Bound<'_, PyAny>, column: bool) -> PyResult<Self> {
+        Self::from_array(arrow::to_array(source, column)?)
     }
 
     /// Labels of an object with the buffer protocol: one-dimensional, contiguous, in native byte order.
@@ -137,22 +138,6 @@ fn only_column(array: &ArrayRef) -> PyResult<ArrayRef> {
         return Err(unsupported("structures"));
     }
     Ok(table.column(0).clone())
-}
-
-/// The kind of label that an Arrow column holds. An extension that stores integers means something else by them: a
-/// period of time, a boolean.
-pub fn kind_of_field(field: &Field) -> PyResult<Kind> {
-    let kind = kind_of(field.data_type())?;
-    let column = match field.data_type() {
-        DataType::Struct(fields) => &fields[0],
-        _ => field,
-    };
-    match column.extension_type_name() {
-        Some(name) if kind == Kind::Integer => {
-            Err(unsupported(&format!("the Arrow extension type {name}")))
-        }
-        _ => Ok(kind),
-    }
 }
 
 /// The kind of label that an Arrow type holds, a table with one column standing for its column.

@@ -14,7 +14,7 @@ use arrow_buffer::{Buffer, ScalarBuffer};
 use pyo3::buffer::{ElementType, PyUntypedBuffer};
 use pyo3::prelude::*;
 
-use crate::errors::{InvalidParameter, unsupported};
+use crate::errors::{InvalidParameter, lone_surrogate, unsupported};
 
 /// The labels of a one-dimensional, contiguous buffer in native byte order.
 pub fn to_array(object: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
@@ -112,7 +112,7 @@ fn fixed_text(object: &Bound<'_, PyAny>, buffer: &PyUntypedBuffer) -> PyResult<A
         text.clear();
         for point in &cell[..end] {
             let point = char::from_u32(u32::from_ne_bytes(*point));
-            text.push(point.ok_or_else(|| unsupported("text with a lone surrogate"))?);
+            text.push(point.ok_or_else(lone_surrogate)?);
         }
         builder.append_value(&text);
     }

@@ -15,6 +15,12 @@ pub fn unsupported(what: &str) -> PyErr {
     ))
 }
 
+pub fn lone_surrogate() -> PyErr {
+    UnsupportedLabel::new_err(
+        "strings must be encodable as UTF-8; one has a lone surrogate. Encode it to bytes with errors='surrogatepass'.",
+    )
+}
+
 pub fn refused(error: ExtendError) -> PyErr {
     match error {
         ExtendError::OtherKind { .. } => UnsupportedLabel::new_err(error.to_string()),

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use arrow_array::builder::{BinaryBuilder, LargeBinaryBuilder};
 use arrow_array::{Array, Int64Array};
 use dptop_summaries::{Integer, Kind};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyInt, PyList, PyString, PyTuple};
 
 use crate::batch::{LabelBatch, Labels};
-use crate::errors::{InvalidParameter, UnsupportedLabel, unsupported};
+use crate::errors::{InvalidParameter, UnsupportedLabel, lone_surrogate, unsupported};
 
 /// One Python object as a label.
 pub enum Item<'a> {
@@ -35,11 +35,7 @@ pub fn with_item<R>(
     f: impl FnOnce(Option<Item<'_>>) -> PyResult<R>,
 ) -> PyResult<R> {
     if let Ok(text) = object.cast::<PyString>() {
-        let text = text.to_str().map_err(|_| {
-            UnsupportedLabel::new_err(
-                "strings must be encodable as UTF-8; one has a lone surrogate. Encode it to bytes with errors='surrogatepass'.",
-            )
-        })?;
+        let text = text.to_str().map_err(|_| lone_surrogate())?;
         return f(Some(Item::Text(text)));
     }
     if object.is_instance_of::<PyInt>() && !object.is_instance_of::<PyBool>() {
@@ -59,10 +55,10 @@ pub fn with_item<R>(
     {
         return match object.call_method0("__index__") {
             Ok(index) => f(Some(Item::Integer(integer(&index)?))),
-            Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => {
-                Err(unsupported(&format!("{}", kind.name()?)))
+            Err(error) if error.is_instance_of::<PyException>(object.py()) => {
+                Err(unsupported(&format!("{}", kind.name()?))) // its text may quote the item
             }
-            Err(error) => Err(error), // the object's own, such as an interruption
+            Err(interruption) => Err(interruption),
         };
     }
     Err(unsupported(&format!("{}", kind.name()?)))

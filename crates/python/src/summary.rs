@@ -146,7 +146,7 @@ impl SpaceSaving {
         })
     }
 
-    /// Count a batch, all of it or, on an error, none. With weights, those from `offset` on belong to the batch.
+    /// Count a batch, all of it or, on an error, none, and return the weight that it added. With weights, those from `offset` on belong to the batch.
     #[pyo3(signature = (batch, weights, offset, threads))]
     fn extend(
         &self,
@@ -155,7 +155,7 @@ impl SpaceSaving {
         weights: Option<&BatchWeights>,
         offset: usize,
         threads: usize,
-    ) -> PyResult<()> {
+    ) -> PyResult<u64> {
         py.detach(|| {
             let weights = match weights {
                 None => Weights::Unit,
@@ -164,7 +164,11 @@ impl SpaceSaving {
                     Weights::Each(&weights.values[offset.min(end)..end])
                 }
             };
-            self.locked(|tables| batch.extend(tables, weights, threads))
+            self.locked(|tables| {
+                let before = tables.length();
+                batch.extend(tables, weights, threads)?;
+                Ok(tables.length() - before)
+            })
         })?
         .map_err(refused)
     }

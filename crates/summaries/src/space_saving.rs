@@ -9,6 +9,8 @@ use crate::victims::Tie;
 
 /// The largest capacity: a slot number takes 32 bits, with room to spare.
 pub const MAX_CAPACITY: usize = 1 << 31;
+/// The most partitions: what each of them takes, in memory and in a release, stays small.
+pub const MAX_PARTITIONS: usize = 1 << 20;
 /// The largest length limit of a label, in bytes.
 pub const MAX_LABEL_BYTES: u32 = 1 << 30;
 /// The smallest length limit: a digest and as much of a prefix.
@@ -26,7 +28,7 @@ const EMPTY: &str = "an empty summary has no labels";
 pub struct Parameters {
     /// Counters in all tables together, 1 to [`MAX_CAPACITY`].
     pub capacity: usize,
-    /// Tables that share the capacity, 1 to `capacity`; a label's hash says which one counts it.
+    /// Tables that share the capacity, 1 to `capacity` and to [`MAX_PARTITIONS`]; a label's hash says which one counts it.
     pub partitions: usize,
     /// Which label at the minimum is evicted.
     pub tie: Tie,
@@ -51,7 +53,7 @@ impl Parameters {
     /// True if every value is in its range.
     pub fn valid(&self) -> bool {
         (1..=MAX_CAPACITY).contains(&self.capacity)
-            && (1..=self.capacity).contains(&self.partitions)
+            && (1..=self.capacity.min(MAX_PARTITIONS)).contains(&self.partitions)
             && (MIN_LABEL_BYTES..=MAX_LABEL_BYTES).contains(&self.max_label_bytes)
     }
 }
