@@ -810,3 +810,11 @@ def test_memory_stays_flat_however_long_the_stream() -> None:
         assert out.startswith(HEADER)
     assert late - early < 8_000
     assert late < 200_000
+
+
+@pytest.mark.parametrize("arguments", ["--version", "--help", "top --help"])
+def test_help_into_a_closed_pipe_is_silent(arguments: str) -> None:
+    """What is said about the command may be cut by its reader like a result."""
+    script = f"'{DPTOP}' {arguments} | true; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, timeout=PATIENCE, check=False)
+    assert (done.stdout, done.stderr) == (b"0\n", b"")

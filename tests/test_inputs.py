@@ -8,9 +8,12 @@ import datetime
 import decimal
 import fractions
 import math
+import os
 import pickle
+import pty
 import subprocess
 import sys
+import threading
 import uuid
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -749,7 +752,6 @@ def test_a_weighed_stream_that_breaks_off_is_never_released(
         lambda: pa.chunked_array([["a"], ["b"]]),
         lambda: pl.Series(["a"]),
         lambda: pd.Series([1, "a"], dtype=object),
-        lambda: Breaking(0),
         lambda: "text",
         lambda: raising(0),
         lambda: 5,
@@ -876,3 +878,131 @@ def test_what_was_taken_from_a_reader_of_arrow_batches_is_lost() -> None:
         summary.extend(pa.RecordBatchReader.from_batches(batches[0].schema, batches))
     with pytest.raises(dptop.SourceError, match="cut short"):
         dptop.release(summary, epsilon=1.0, delta=1e-6)
+
+
+class Delegating:
+    """An Arrow producer that hands over what a reader has left, as single-use streams do; it is no iterator."""
+
+    def __init__(self, batches: list[Any]) -> None:
+        self.reader = pa.RecordBatchReader.from_batches(batches[0].schema, batches)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.reader.__arrow_c_stream__(requested_schema)
+
+
+def test_a_producer_of_one_stream_is_lost_by_an_error() -> None:
+    """What has no length may be gone once it was handed over: too few weights, another kind of label."""
+    batches = [pa.record_batch([pa.array([1, 2])], ["x"])]
+    for weights in ([1], None):
+        summary = dptop.SpaceSaving(10)
+        summary.update("text")
+        with pytest.raises(dptop.DptopError):
+            summary.extend(Delegating(batches), weights=weights)
+        with pytest.raises(dptop.SourceError, match="cut short"):
+            dptop.release(summary, epsilon=1.0, delta=1e-6)
+
+
+def test_a_terminal_that_was_read_is_lost_by_an_error() -> None:
+    """A character device does not start again, though it is no pipe either."""
+    controller, terminal = pty.openpty()
+    try:
+        os.write(controller, b"x,y\nlost,1\nragged\n\x04")
+        summary = dptop.SpaceSaving(10)
+        with pytest.raises(dptop.SourceError):
+            summary.extend(dptop.read_labels(os.ttyname(terminal), column="x", format="csv"))
+        assert not summary._releasable
+    finally:
+        os.close(controller)
+        os.close(terminal)
+
+
+def test_a_refused_list_closes_nothing_while_another_thread_counts() -> None:
+    """What one input counted is told from what others count meanwhile."""
+    summary = dptop.SpaceSaving(10)
+    summary.update("a")
+    stop = threading.Event()
+
+    def count() -> None:
+        while not stop.is_set():
+            summary.update("a")
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    try:
+        for _ in range(300):
+            with pytest.raises(dptop.UnsupportedLabel):
+                summary.extend(MANY)
+    finally:
+        stop.set()
+        thread.join()
+    assert summary._releasable
+
+
+MANY = list(range(2000))
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        pl.Series([None, None]),
+        pl.DataFrame({"a": [None, None]}),
+        pl.Series([], dtype=pl.Null),
+        pa.nulls(2),
+        pa.table({"a": pa.nulls(2)}),
+        pa.chunked_array([pa.nulls(1), pa.nulls(1)]),
+    ],
+)
+def test_a_column_of_nulls_counts_nothing(items: Any) -> None:
+    """Polars gives a column of nulls another layout than pyarrow does."""
+    summary = dptop.SpaceSaving(10)
+    summary.extend(items)
+    summary.extend(["a"])
+    assert summary.private_counters() == [("a", 1)]
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        pl.Series([{"a": "x"}]),
+        pl.Series([1], dtype=pl.Int128),
+        pa.StructArray.from_arrays([pa.array(["x"])], ["a"]),
+        pa.chunked_array([pa.StructArray.from_arrays([pa.array(["x"])], ["a"])]),
+        pa.table({"a": pa.StructArray.from_arrays([pa.array(["x"])], ["b"])}),
+        pd.Series(pd.interval_range(0, 3)),
+        pa.DictionaryArray.from_arrays(
+            pa.array([0]), pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1], pa.int8()))
+        ),
+    ],
+    ids=["struct", "Int128", "StructArray", "chunked struct", "struct in a table", "intervals", "dictionary of bool8"],
+)
+def test_a_nested_or_strange_column_is_told_to_be_cast(items: Any) -> None:
+    """A table of one column stands for its column; a column of records is nested."""
+    with pytest.raises(dptop.UnsupportedLabel, match="Cast"):
+        dptop.SpaceSaving(10).extend(items)
+
+
+def test_an_index_that_fails_says_nothing_of_its_own() -> None:
+    """The words of an object's own error may quote it."""
+
+    class Failing:
+        def __index__(self) -> int:
+            raise ValueError(SECRET)
+
+    summary = dptop.SpaceSaving(10)
+    failing: Any = Failing()
+    with pytest.raises(dptop.UnsupportedLabel) as caught:
+        summary.update(failing)
+    quotes_nothing(caught.value)
+    with pytest.raises(dptop.UnsupportedLabel) as caught:
+        summary.extend([failing])
+    quotes_nothing(caught.value)
+    with pytest.raises(dptop.InvalidParameter) as refused:
+        summary.update("a", weight=failing)
+    quotes_nothing(refused.value)
+
+
+def test_a_lone_surrogate_is_told_to_be_encoded() -> None:
+    """Casting text to text is no remedy; lists and NumPy arrays say the same."""
+    for items in (["\ud800"], np.array(["\ud800"])):
+        with pytest.raises(dptop.UnsupportedLabel, match="surrogatepass"):
+            dptop.SpaceSaving(10).extend(items)

@@ -19,7 +19,7 @@ import dptop
 from dptop import noise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 
@@ -275,3 +275,54 @@ def test_a_fork_has_a_ledger_of_its_own() -> None:
             os._exit(1)
     assert os.waitpid(child, 0)[1] == 0
     dptop.release(summary, epsilon=1.0, delta=1e-6)
+
+
+def test_a_save_around_a_reading_is_marked() -> None:
+    """A save that an input begins and ends in, with another look at it between, may hold it in part."""
+    summary = dptop.SpaceSaving(10)
+    summary.extend(["a"] * 50)
+    tables = summary._tables
+
+    class Between:
+        """The native summary, with an input that begins before the encoding and ends after it."""
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(tables, name)
+
+        def to_bytes(self, record: bytes) -> bytes:
+            summary._tables = tables
+            pieces = iter(["b"] * 65_536 + ["c"])
+            encoded = []
+
+            def items() -> Iterator[str]:
+                for number, item in enumerate(pieces):
+                    if number == 65_536:
+                        encoded.append(tables.to_bytes(record))
+                    yield item
+
+            summary.extend(items())
+            return encoded[0]
+
+    summary._tables = Between()  # type: ignore[assignment]
+    part = dptop.SpaceSaving.from_bytes(summary.to_bytes())
+    with pytest.raises(dptop.SourceError, match="cut short"):
+        dptop.release(part, epsilon=1.0, delta=1e-6)
+
+
+def test_copies_released_for_different_units_are_spent() -> None:
+    """Two processes released with different units; where their records meet, no unit fits both."""
+    budget = dptop.Budget(10.0, 1e-3)
+    summary = dptop.SpaceSaving(10, budget=budget)
+    summary.extend(["a"] * 100)
+    saved = summary.to_bytes()
+    script = (
+        "import sys, dptop; s = dptop.SpaceSaving.from_bytes(sys.stdin.buffer.read());"
+        "dptop.release(s, epsilon=1.0, delta=1e-6, max_contributions=int(sys.argv[1]));"
+        "sys.stdout.buffer.write(s.to_bytes())"
+    )
+    for unit in ("1", "2"):
+        done = subprocess.run([sys.executable, "-c", script, unit], input=saved, capture_output=True, check=True)
+        united = dptop.SpaceSaving.from_bytes(done.stdout)
+    for unit_now in (1, 2):
+        with pytest.raises(dptop.BudgetExhausted, match="same unit"):
+            dptop.release(united, epsilon=1.0, delta=1e-6, max_contributions=unit_now)

@@ -9,6 +9,8 @@ import json
 import math
 import pickle
 import random
+import subprocess
+import sys
 import types
 from collections import Counter
 from decimal import Decimal, localcontext
@@ -245,10 +247,29 @@ def test_a_stream_longer_than_its_declared_length_is_not_released() -> None:
     assert "8731" not in str(caught.value)
     assert summary._ledger.entries
     for length in (8730, 8731, None):
-        with pytest.raises(dptop.SourceError):
+        with pytest.raises(dptop.BudgetExhausted, match="asking again"):
             dptop.release(summary, epsilon=1.0, delta=1e-6, length=length)
     result = dptop.release(weighed({"a": 8731}), epsilon=1.0, delta=1e-6, length=8731)
     assert "at most 8731 items" in result.explain()
+
+
+def test_a_copy_does_not_answer_for_the_length_again() -> None:
+    """A bound that failed closes the stream's ledger: for copies and saved forms, from before and after."""
+    summary = dptop.SpaceSaving(10, budget=dptop.Budget(60.0, 0.5))
+    summary.extend(["a"] * 12345)
+    before = summary.to_bytes(), copy.copy(summary)
+    with pytest.raises(dptop.InvalidParameter, match="length must bound"):
+        dptop.release(summary, epsilon=1.0, delta=1e-6, length=12344)
+    after = dptop.SpaceSaving.from_bytes(summary.to_bytes())
+    for twin in (dptop.SpaceSaving.from_bytes(before[0]), before[1], after, pickle.loads(pickle.dumps(summary))):
+        with pytest.raises(dptop.BudgetExhausted, match="asking again"):
+            dptop.release(twin, epsilon=1.0, delta=1e-6, length=12345)
+    script = (
+        "import sys, dptop; s = dptop.SpaceSaving.from_bytes(sys.stdin.buffer.read());"
+        "dptop.release(s, epsilon=1.0, delta=1e-6)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], input=summary.to_bytes(), capture_output=True, check=False)
+    assert b"BudgetExhausted" in done.stderr
 
 
 # Many items of one person
@@ -507,8 +528,12 @@ def test_explain_shows_the_published_minima_of_partitions() -> None:
 
 
 BAD: list[tuple[str, Any]] = [
-    *[("epsilon", value) for value in (0, -1, math.nan, math.inf, "abc", True, None, 2.0**-21, 64.1, [1])],
-    *[("delta", value) for value in (0, -1, math.nan, math.inf, 2, 1, "abc", True, None)],
+    *[
+        ("epsilon", value)
+        for value in (0, -1, math.nan, math.inf, "abc", True, None, 2.0**-21, 64.1, [1], np.True_, Decimal("0.1"))
+    ],
+    ("epsilon", Fraction(2**60 - 1, 2**60)),  # the nearest float is above it
+    *[("delta", value) for value in (0, -1, math.nan, math.inf, 2, 1, "abc", True, None, np.True_, Fraction(1, 3))],
     *[("top", value) for value in (0, -1, 10**12, 2.5, "5", True, math.nan)],
     *[("share", value) for value in (0, -0.1, 1.1, math.nan, math.inf, "0.1", True)],
     *[("length", value) for value in (0, -1, 2.5, "5", True, 2**63)],

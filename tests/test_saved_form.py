@@ -158,7 +158,7 @@ CONTRADICTIONS = {
     "no record": changed(record=b""),
     "a record cut short": changed(record=bytes(4)),
     "a record too long": changed(record=bytes(6)),
-    "a record with unknown flags": changed(record=b"\x04" + bytes(4)),
+    "a record with unknown flags": changed(record=b"\x08" + bytes(4)),
     "a record of entries that are not there": changed(record=b"\0" + b"\xff" * 4),
 }
 

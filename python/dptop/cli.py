@@ -211,13 +211,18 @@ def _print(content: bytes) -> None:
     try:
         sys.stdout.buffer.write(content)
         sys.stdout.flush()
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where Python flushes the rest to at exit
-        if isinstance(error, BrokenPipeError):
-            raise typer.Exit from None
+        _discard_stdout()
         raise SourceError(
             f"standard output cannot be written ({error.strerror}). Write to another place, with --output."
         ) from None
+
+
+def _discard_stdout() -> None:
+    """Let what Python flushes at exit go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _csv(result: Release) -> bytes:
@@ -269,6 +274,11 @@ def _run(arguments: list[str]) -> int:
         return _fail(error, 2)
     except DptopError as error:
         return _fail(error, 1)
+    except BrokenPipeError:  # the reader has left, as `| head` does
+        _discard_stdout()
+        return 0
+    except SystemExit:  # by rich, which prints the help, in the same case
+        return 0
     except _InterruptedOutput:
         return _fail("interrupted; a part of the result may be out.", INTERRUPTED)
     except KeyboardInterrupt:

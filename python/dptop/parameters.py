@@ -38,19 +38,19 @@ def whole_number(name: str, value: object, low: int, high: int, remedy: str) -> 
 
 
 def real_number(name: str, value: object, rule: str, holds: Callable[[float], bool], remedy: str) -> float:
-    """Return `value` as a float for which `holds` is true; a bool and a text are no numbers, and NaN holds nothing.
+    """Return `value` as a float for which `holds` is true; NaN holds nothing.
+
+    A bool and a text are no numbers. A number that no float equals is refused: the nearest one may be above it.
 
     >>> real_number("share", 1, "0 < share <= 1", lambda x: 0 < x <= 1, "0.01 asks for 1 %.")
     1.0
     """
     try:
-        if isinstance(value, (bool, str, bytes)):
-            raise TypeError
-        number = float(value)  # type: ignore[arg-type]  # the except clause is the check
-    except (TypeError, ValueError, OverflowError):
+        number = float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else math.nan
+    except (ValueError, OverflowError):
         number = math.nan
-    if not holds(number):
-        raise InvalidParameter(f"{name} must be a number with {rule}; got {shown(value)}. {remedy}")
+    if not holds(number) or number != value:
+        raise InvalidParameter(f"{name} must be a float with {rule}; got {shown(value)}. {remedy}")
     return number
 
 

@@ -35,7 +35,7 @@ def exact_epsilon(epsilon: float) -> Fraction:
     """Return `epsilon` rounded DOWN to a multiple of 2^-32: the epsilon that is kept, never more than was asked.
 
     Args:
-        epsilon: a number with 2^-20 <= epsilon <= 64.
+        epsilon: a float with 2^-20 <= epsilon <= 64.
 
     Raises:
         InvalidParameter: not a number, NaN, infinite or out of range.
@@ -66,7 +66,7 @@ def exact_delta(delta: float) -> Decimal:
     """Return `delta` as the decimal number that it is written as: 1e-9 means 10^-9, not the nearest binary fraction.
 
     Args:
-        delta: a number with 0 < delta < 1.
+        delta: a float with 0 < delta < 1.
 
     Raises:
         InvalidParameter: not a number, NaN or out of range.
@@ -181,6 +181,7 @@ class Ledger:
     def __init__(self, identity: bytes) -> None:
         self.identity = identity
         self.entries: dict[bytes, Spent] = {}
+        self.closed = False
         self._lock = threading.Lock()
 
     @classmethod
@@ -192,26 +193,36 @@ class Ledger:
                 ledger = cls._live[identity] = cls(identity)
             return ledger
 
-    def unite(self, entries: dict[bytes, Spent]) -> None:
+    def unite(self, entries: dict[bytes, Spent], *, closed: bool = False) -> None:
         """Add the entries of a saved copy; those already known count once."""
         with self._lock:
             self.entries.update(entries)
-            if self.entries:
+            self.closed |= closed
+            if self.entries or self.closed:
                 self._spent[self.identity] = self
 
-    def snapshot(self) -> dict[bytes, Spent]:
-        """Return the entries as they are now."""
+    def close(self) -> None:
+        """Allow no further release, also of copies, whatever the budget."""
+        self.unite({}, closed=True)
+
+    def snapshot(self) -> tuple[dict[bytes, Spent], bool]:
+        """Return the entries as they are now, and whether the ledger is closed."""
         with self._lock:
-            return dict(self.entries)
+            return dict(self.entries), self.closed
 
     def charge(self, new: Spent, budget: Budget | None) -> None:
         """Record what a release spends, or refuse it. Called before any noise is drawn: what fails later stays spent.
 
         Raises:
             BudgetExhausted: it does not fit.
-            InvalidParameter: an earlier release protected another unit.
+            InvalidParameter: all earlier releases protected another unit.
         """
         with self._lock:
+            if self.closed:
+                raise BudgetExhausted(
+                    "a stream that was longer than its declared length is not released at all: its length is not found"
+                    " by asking again. Count it again, and declare a bound that you know without the data."
+                )
             spent = list(self.entries.values())
             if budget is None:
                 if spent:
@@ -220,8 +231,13 @@ class Ledger:
                         " Construct the summary with budget=dptop.Budget(epsilon, delta) to release more than once."
                     )
             else:
-                units = {s.max_contributions for s in spent} - {new.max_contributions}
-                if units:
+                units = {s.max_contributions for s in spent}
+                if len(units) > 1:
+                    raise BudgetExhausted(
+                        "all releases within one budget must protect the same unit; copies of this stream were released"
+                        " for different ones. Count it again."
+                    )
+                if units - {new.max_contributions}:
                     raise InvalidParameter(
                         "all releases within one budget must protect the same unit;"
                         f" got max_contributions={new.max_contributions} after {units.pop()}. Use the same one."

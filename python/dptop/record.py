@@ -2,7 +2,8 @@
 
 It is the `record` section of the saved form (crates/summaries/src/wire.rs), little-endian:
 
-    u8 flags (1: a budget follows, 2: the stream was cut short by an error), [f64 epsilon, f64 delta],
+    u8 flags (1: a budget follows, 2: the stream was cut short by an error, 4: closed to releases),
+    [f64 epsilon, f64 delta],
     u32 number of entries, then for each: 16 bytes identity, u64 max_contributions, u64 epsilon in units of 2^-32,
     u16 length, delta as text
 """
@@ -20,6 +21,7 @@ __all__ = ["Record"]
 
 HAS_BUDGET = 1
 INCOMPLETE = 2
+CLOSED = 4
 DELTA_EXPONENT_MIN = -400
 """Below that of any float; a sum of deltas stays short."""
 
@@ -29,12 +31,14 @@ class Record:
     """What a saved summary says of its privacy."""
 
     budget: Budget | None = None
-    incomplete: bool = False
     entries: dict[bytes, Spent] = field(default_factory=dict)
+    incomplete: bool = False
+    closed: bool = False
 
     def to_bytes(self) -> bytes:
         """Return the record as bytes."""
-        out = bytearray([(HAS_BUDGET if self.budget else 0) | (INCOMPLETE if self.incomplete else 0)])
+        flags = ((HAS_BUDGET, self.budget), (INCOMPLETE, self.incomplete), (CLOSED, self.closed))
+        out = bytearray([sum(flag for flag, is_set in flags if is_set)])
         if self.budget:
             out += struct.pack("<dd", self.budget.epsilon, self.budget.delta)
         out += struct.pack("<I", len(self.entries))
@@ -77,6 +81,6 @@ class Record:
             if not (isinstance(exponent, int) and exponent >= DELTA_EXPONENT_MIN and contributions >= 1):
                 raise InvalidOperation
             entries[identity] = Spent(PrivacyParameters(epsilon * EPSILON_STEP, delta), contributions)
-        if at != len(data) or flags & ~(HAS_BUDGET | INCOMPLETE) or len(entries) != count:
+        if at != len(data) or flags & ~(HAS_BUDGET | INCOMPLETE | CLOSED) or len(entries) != count:
             raise InvalidOperation
-        return cls(budget, bool(flags & INCOMPLETE), entries)
+        return cls(budget, entries, incomplete=bool(flags & INCOMPLETE), closed=bool(flags & CLOSED))

@@ -177,7 +177,7 @@ def fulfil(summary: SpaceSaving, request: Request, seed: int | None = None) -> R
     summary._ledger.charge(Spent(request.total, request.max_contributions), summary.budget)
     stream_length, tables = summary._tables.snapshot()
     if request.length is not None and stream_length > request.length:  # asked after the charge: the answer tells of n
-        summary._begin()  # and never finished: no second bound is compared with the same stream
+        summary._ledger.close()  # no second bound is compared with the same stream, nor with a copy
         raise InvalidParameter(
             f"length must bound the length of the stream; {request.length} does not, and the stream is spent."
             " Count it again, and declare a bound that you know without the data."

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dptop import _native
-from dptop._native import MAX_CAPACITY, MAX_LABEL_BYTES, MAX_LENGTH, MIN_LABEL_BYTES
+from dptop._native import MAX_CAPACITY, MAX_LABEL_BYTES, MAX_LENGTH, MAX_PARTITIONS, MIN_LABEL_BYTES
 from dptop.atomic import reason, replacing
 from dptop.errors import CorruptSummary, DptopError, InvalidParameter, SourceError, UnsupportedLabel
 from dptop.label import Label, ShortenedLabel, label_order
@@ -47,8 +48,8 @@ class SpaceSaving:
         capacity: counters, 1 to 2^31; the paper's k-tilde. An integer label takes 38 bytes a counter.
         tie: which label at the minimum is evicted: "least-recent" (default; needs the smaller threshold) or
             "most-recent" (the paper's rule).
-        partitions: tables that share the capacity, 1 to `capacity`; each label is routed to one by a hash of itself.
-            Each has its own minimum. More than one lets `extend` use threads.
+        partitions: tables that share the capacity, 1 to `capacity` and to 2^20; each label is routed to one by a hash
+            of itself. Each has its own minimum. More than one lets `extend` use threads.
         max_label_bytes: longer labels are counted apart but kept as a prefix and a SHA-256 digest, 64 to 2^30.
         budget: what all releases of this stream may spend together; by default there is one release, of any size.
 
@@ -73,7 +74,9 @@ class SpaceSaving:
         budget: Budget | None = None,
     ) -> None:
         capacity = whole_number("capacity", capacity, 1, MAX_CAPACITY, "Choose how many labels to track.")
-        partitions = whole_number("partitions", partitions, 1, capacity, "Use at most one partition per counter.")
+        partitions = whole_number(
+            "partitions", partitions, 1, min(capacity, MAX_PARTITIONS), "Use at most one partition per counter."
+        )
         max_label_bytes = whole_number(
             "max_label_bytes", max_label_bytes, MIN_LABEL_BYTES, MAX_LABEL_BYTES, "The default is 4096."
         )
@@ -85,6 +88,7 @@ class SpaceSaving:
         self._start(incomplete=False)
 
     def _start(self, *, incomplete: bool) -> None:
+        self._begun = 0
         self._unfinished = int(incomplete)
         self._lock = threading.Lock()
         self._ledger = Ledger.of(self._tables.identity)
@@ -132,7 +136,7 @@ class SpaceSaving:
             self._tables.update(item, weight)
         except DptopError:
             raise
-        except (TypeError, OverflowError):
+        except (TypeError, OverflowError, ValueError):
             raise InvalidParameter(
                 f"weight must be a whole number from 0 to 2**63 - 1; got another {type(weight).__name__}."
                 " Round it, or leave the item out."
@@ -147,7 +151,8 @@ class SpaceSaving:
 
         Args:
             items: see `dptop.source.open_labels`: list, iterable, NumPy, Arrow, pandas, Polars, DuckDB.
-            weights: as many whole numbers as items, from the same kinds of input; 0 leaves the item out.
+            weights: as many whole numbers as items, from the same kinds of input; 0 leaves the item out. With weights
+                all of both is in memory before the first item is counted; give a long stream piece by piece.
             threads: workers, 1 to 1024, that share the partitions; more than there are partitions do nothing.
 
         Raises:
@@ -158,21 +163,21 @@ class SpaceSaving:
         threads = thread_count(threads)
         source = open_labels(items)
         if weights is None:
-            with self._reading(source):
+            with self._reading(source) as reading:
                 for batch in source:
-                    self._tables.extend(batch, None, 0, threads)
+                    reading.weight += self._tables.extend(batch, None, 0, threads)
             return
         try:
             weight_source = open_labels(weights)
         except UnsupportedLabel:
             raise not_weights() from None
-        with self._reading(source, weight_source):
+        with self._reading(source, weight_source) as reading:
             batches = list(source)
             known = read_weights(weight_source)
             self._check_weights(sum(map(len, batches)), known)
             counted = 0
             for batch in batches:
-                self._tables.extend(batch, known, counted, threads)
+                reading.weight += self._tables.extend(batch, known, counted, threads)
                 counted += len(batch)
 
     def _check_weights(self, items: int, weights: _native.BatchWeights) -> None:
@@ -187,25 +192,23 @@ class SpaceSaving:
             )
 
     @contextlib.contextmanager
-    def _reading(self, *sources: Source) -> Iterator[None]:
+    def _reading(self, *sources: Source) -> Iterator[_Reading]:
         """Mark the summary as not to be released while an input is read, and for good unless that is known to end well.
 
         It ends well if the input was read to its end, or if an error came before anything of it was counted or lost. A
         stream that was cut is not a neighbour of itself with an early item removed.
         """
-        self._begin()
-        before = self._tables.length()
+        with self._lock:
+            self._begun += 1
+            self._unfinished += 1
+        reading = _Reading()
         try:
-            yield
+            yield reading
         except Exception:  # an interruption, or a failure of the machine, never ends well
-            if all(source.again for source in sources) and self._tables.length() == before:
+            if all(source.again for source in sources) and reading.weight == 0:
                 self._finish()
             raise
         self._finish()
-
-    def _begin(self) -> None:
-        with self._lock:
-            self._unfinished += 1
 
     def _finish(self) -> None:
         with self._lock:
@@ -232,13 +235,14 @@ class SpaceSaving:
 
     def to_bytes(self) -> bytes:
         """Return the saved form: PRIVATE data, as the stream was. What was spent goes with it."""
-        whole = self._releasable
-        data = self._encoded(whole)
-        # an input that was begun meanwhile may be in the data in part
-        return data if self._releasable == whole else self._encoded(whole=False)
+        begun = self._begun
+        data = self._encoded(self._releasable)
+        # an input that was begun meanwhile, and perhaps ended, may be in the data in part
+        return data if self._begun == begun else self._encoded(whole=False)
 
     def _encoded(self, whole: bool) -> bytes:  # noqa: FBT001
-        record = Record(self._budget, not whole, self._ledger.snapshot())
+        entries, closed = self._ledger.snapshot()
+        record = Record(self._budget, entries, incomplete=not whole, closed=closed)
         return self._tables.to_bytes(record.to_bytes())
 
     @classmethod
@@ -256,7 +260,7 @@ class SpaceSaving:
         summary._tables = tables
         summary._budget = record.budget
         summary._start(incomplete=record.incomplete)
-        summary._ledger.unite(record.entries)
+        summary._ledger.unite(record.entries, closed=record.closed)
         return summary
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -276,6 +280,14 @@ class SpaceSaving:
 
     def __reduce__(self) -> tuple[Any, tuple[bytes]]:
         return type(self).from_bytes, (self.to_bytes(),)
+
+
+@dataclass
+class _Reading:
+    """One input that is being read."""
+
+    weight: int = 0
+    """What of it has been counted."""
 
 
 def thread_count(threads: int) -> int:
