@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from dptop.cli import main
+from dptop.files import FileLabels
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,6 +35,7 @@ def dptop_command(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest
     own_stdin = os.dup(0)
 
     def run(*arguments: object, stdin: bytes = b"") -> Outcome:
+        monkeypatch.setattr(FileLabels, "_stdin_taken", False)
         monkeypatch.setattr(sys, "argv", ["dptop", *map(str, arguments)])
         with tempfile.TemporaryFile() as file:
             file.write(stdin)

@@ -326,3 +326,46 @@ def test_copies_released_for_different_units_are_spent() -> None:
     for unit_now in (1, 2):
         with pytest.raises(dptop.BudgetExhausted, match="same unit"):
             dptop.release(united, epsilon=1.0, delta=1e-6, max_contributions=unit_now)
+
+
+def test_a_stream_has_one_declared_length() -> None:
+    """Asking with one bound after the other would find the length; the same one, or none, is fine."""
+    summary = dptop.SpaceSaving(10, budget=dptop.Budget(10.0, 1e-3))
+    summary.extend(["a"] * 100)
+    dptop.release(summary, epsilon=1.0, delta=1e-6, length=120)
+    script = (
+        "import sys, dptop; s = dptop.SpaceSaving.from_bytes(sys.stdin.buffer.read());"
+        "dptop.release(s, epsilon=1.0, delta=1e-6, length=119)"
+    )
+    loaded = subprocess.run([sys.executable, "-c", script], input=summary.to_bytes(), capture_output=True, check=False)
+    assert b"InvalidParameter: length must be the one declared before" in loaded.stderr
+    for twin in (summary, copy.copy(summary)):
+        for length in (119, 121):
+            with pytest.raises(dptop.InvalidParameter, match="declared before"):
+                dptop.release(twin, epsilon=1.0, delta=1e-6, length=length)
+    dptop.release(summary, epsilon=1.0, delta=1e-6, length=120)
+    dptop.release(summary, epsilon=1.0, delta=1e-6)
+
+
+def test_a_handler_that_saves_or_releases_while_a_release_is_charged_neither_hangs_nor_spends_twice() -> None:
+    """A signal may come at any place: also between the look at what was spent and the entry."""
+    summary = dptop.SpaceSaving(10, budget=dptop.Budget(1.0, 1e-3))
+    summary.extend(["a"] * 100)
+    ledger = summary._ledger
+
+    class Slow(dict[bytes, Any]):
+        """Entries whose first look comes with an interruption, as a signal's handler would run."""
+
+        def values(self) -> Any:
+            ledger.entries = dict(self)
+            saved.append(summary.to_bytes())
+            with pytest.raises(dptop.BudgetExhausted, match="being charged"):
+                dptop.release(summary, epsilon=1.0, delta=1e-6)
+            return super().values()
+
+    saved: list[bytes] = []
+    ledger.entries = Slow()
+    dptop.release(summary, epsilon=1.0, delta=1e-6)
+    assert saved
+    with pytest.raises(dptop.BudgetExhausted):
+        dptop.release(summary, epsilon=1.0, delta=1e-6)

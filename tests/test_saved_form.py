@@ -293,14 +293,14 @@ def test_the_record_travels(tmp_path: Path) -> None:
     summary = dptop.SpaceSaving(10, budget=dptop.Budget(0.3, 3e-9))
     summary.extend([1, 2, 3])
     dptop.release(summary, epsilon=0.1, delta=1e-9)
-    dptop.release(summary, epsilon=0.1, delta=5e-324)
+    dptop.release(summary, epsilon=0.1, delta=5e-324, length=1000)
     with pytest.raises(RuntimeError):
         summary.extend(breaking())
     summary.save(tmp_path / "part")
     read = dptop.load(tmp_path / "part")
     record = Record.from_bytes(Saved.of(read).record)
-    assert record == Record(dptop.Budget(0.3, 3e-9), incomplete=True, entries=dict(summary._ledger.entries))
-    assert [str(spent.parameters.delta) for spent in record.entries.values()] == ["1E-9", "5E-324"]
+    assert record == Record(dptop.Budget(0.3, 3e-9), summary._ledger.record(), incomplete=True)
+    assert [str(spent.parameters.delta) for spent in record.ledger.entries.values()] == ["1E-9", "5E-324"]
     assert read.budget == summary.budget
     with pytest.raises(dptop.SourceError, match="was cut short"):
         dptop.release(read, epsilon=0.1, delta=1e-9)

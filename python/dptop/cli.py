@@ -138,10 +138,10 @@ def top(
     result = fulfil(counted, request)
     try:
         write(result)
+        with contextlib.suppress(OSError):  # stderr may be closed or full; the result is out
+            typer.echo(result.explain(), err=True)
     except KeyboardInterrupt:
         raise _InterruptedOutput from None
-    with contextlib.suppress(OSError):  # stderr may be closed or full; the result is out
-        typer.echo(result.explain(), err=True)
 
 
 def _count(summary: SpaceSaving, inputs: list[FileLabels], threads: int, advance: Callable[[int], None]) -> None:
@@ -286,7 +286,8 @@ def _run(arguments: list[str]) -> int:
     except typer.Exit as done:
         return done.exit_code
     except UsageError as error:
-        error.show()
+        with contextlib.suppress(OSError):  # stderr may be closed
+            error.show()
         return int(error.exit_code)
     return 0
 

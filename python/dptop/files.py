@@ -10,7 +10,7 @@ import contextlib
 import tempfile
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from dptop._native import Input, LabelBatch
 from dptop.errors import DptopError, MissingExtra, SourceError
@@ -64,6 +64,8 @@ def read_labels(
 class FileLabels:
     """The labels of one file, read once, in batches of bounded size. See `read_labels`."""
 
+    _stdin_taken: ClassVar[bool] = False
+
     def __init__(self, path: str | os.PathLike[str], column: str | None, format_: str, nulls: tuple[str, ...]) -> None:
         self._path = path
         self._column = column
@@ -78,7 +80,7 @@ class FileLabels:
         return "standard input" if str(self._path) == STDIN else str(self._path) or "''"
 
     @property
-    def again(self) -> bool:
+    def at_rest(self) -> bool:
         """Whether the file can be read again from its start."""
         return str(self._path) != STDIN and Path(self._path).is_file()
 
@@ -93,8 +95,16 @@ class FileLabels:
         except DptopError as error:
             raise type(error)(f"{self.name}: {error}") from None
 
+    def _opened(self) -> Input:
+        if str(self._path) != STDIN:
+            return Input(Path(self._path))
+        if FileLabels._stdin_taken:  # a part of it would be missing, and nobody would know
+            raise SourceError("it can be read once, and was read before. Save it in a file to read it again.")
+        FileLabels._stdin_taken = True
+        return Input(None)
+
     def _batches(self) -> Iterator[LabelBatch]:
-        file = Input(None if str(self._path) == STDIN else Path(self._path))
+        file = self._opened()
         format_ = self._format if self._format != "auto" else _format_by_content(file, self._path)
         if format_ == "parquet":
             with self._on_disk(file) as path:

@@ -160,8 +160,8 @@ class StableThreshold:
         early = _early_lows(float(self.epsilon), self.offset, beta, unsettled)
         shift = noisy_minimum + ends.below
         found = [(early.get(v - noisy_minimum, v - shift), v + ends.above) for v in noisy_counts]
-        # a count is never negative, and where noise threw the ends across each other the wider reading is kept
-        return [(min(max(low, 0), max(high, 0)), max(high, 0)) for low, high in found]
+        # a true count is never negative, and an interval holds the noisy count: both only make it wider
+        return [(max(0, min(low, v)), max(0, high)) for v, (low, high) in zip(noisy_counts, found, strict=True)]
 
 
 def _failure(epsilon: Fraction, gap: int, tie: Tie) -> Decimal:

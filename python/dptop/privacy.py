@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 from dptop.errors import BudgetExhausted, InvalidParameter
 from dptop.parameters import as_written, real_number, shown
 
-__all__ = ["Budget", "Ledger", "PrivacyParameters", "Spent", "exact_delta", "exact_epsilon", "per_item"]
+__all__ = ["Budget", "Ledger", "LedgerRecord", "PrivacyParameters", "Spent", "exact_delta", "exact_epsilon", "per_item"]
 
 EPSILON_STEP: Final = Fraction(1, 2**32)
 """Every epsilon is a whole multiple of this, so that the noise is drawn with integers only."""
@@ -166,6 +166,15 @@ class Spent(NamedTuple):
     max_contributions: int
 
 
+@dataclass(frozen=True)
+class LedgerRecord:
+    """A ledger as it is saved: the entries, the length that was declared, and whether no release may follow."""
+
+    entries: dict[bytes, Spent] = field(default_factory=dict)
+    length: int | None = None
+    closed: bool = False
+
+
 class Ledger:
     """What has been spent on one stream. Copies and unpickled twins of a summary share it within a process.
 
@@ -181,8 +190,10 @@ class Ledger:
     def __init__(self, identity: bytes) -> None:
         self.identity = identity
         self.entries: dict[bytes, Spent] = {}
+        self.length: int | None = None
         self.closed = False
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal's handler may come to the same ledger
+        self._charging = False
 
     @classmethod
     def of(cls, identity: bytes) -> Ledger:
@@ -193,65 +204,90 @@ class Ledger:
                 ledger = cls._live[identity] = cls(identity)
             return ledger
 
-    def unite(self, entries: dict[bytes, Spent], *, closed: bool = False) -> None:
-        """Add the entries of a saved copy; those already known count once."""
+    def unite(self, record: LedgerRecord) -> None:
+        """Add the record of a saved copy; entries already known count once."""
         with self._lock:
-            self.entries.update(entries)
-            self.closed |= closed
+            self.entries.update(record.entries)
+            self.closed |= record.closed
+            if self.length is None:
+                self.length = record.length
             if self.entries or self.closed:
                 self._spent[self.identity] = self
 
     def close(self) -> None:
         """Allow no further release, also of copies, whatever the budget."""
-        self.unite({}, closed=True)
+        self.unite(LedgerRecord(closed=True))
 
-    def snapshot(self) -> tuple[dict[bytes, Spent], bool]:
-        """Return the entries as they are now, and whether the ledger is closed."""
-        with self._lock:
-            return dict(self.entries), self.closed
+    def record(self) -> LedgerRecord:
+        """Return what there is now, for a saved copy."""
+        return LedgerRecord(dict(self.entries), self.length, self.closed)  # no lock: each is taken in one step
 
-    def charge(self, new: Spent, budget: Budget | None) -> None:
+    def charge(self, new: Spent, budget: Budget | None, length: int | None = None) -> None:
         """Record what a release spends, or refuse it. Called before any noise is drawn: what fails later stays spent.
+
+        Args:
+            new: what it spends.
+            budget: what all releases may spend.
+            length: the declared length of the stream, if any. A stream has one: from answers to several, its true
+                length could be told.
 
         Raises:
             BudgetExhausted: it does not fit.
-            InvalidParameter: all earlier releases protected another unit.
+            InvalidParameter: all earlier releases protected another unit, or declared another length.
         """
         with self._lock:
-            if self.closed:
+            if self._charging:
+                raise BudgetExhausted("another release of the stream is being charged. Release again when it is done.")
+            self._charging = True
+            try:
+                self._check_length(length)
+                self._check_budget(new, budget)
+                self._spent[self.identity] = self
+                self.length = self.length if length is None else length
+                self.entries[os.urandom(ENTRY_IDENTITY_BYTES)] = new
+            finally:
+                self._charging = False
+
+    def _check_length(self, length: int | None) -> None:
+        if self.closed:
+            raise BudgetExhausted(
+                "a stream that was longer than its declared length is not released at all: its length is not found by"
+                " asking again. Count it again, and declare a bound that you know without the data."
+            )
+        if length is not None and self.length not in (None, length):
+            raise InvalidParameter(
+                f"length must be the one declared before, as its answer tells of the stream; got {length} after"
+                f" {self.length}. Use the same one, or none."
+            )
+
+    def _check_budget(self, new: Spent, budget: Budget | None) -> None:
+        spent = list(self.entries.values())
+        if budget is None:
+            if spent:
                 raise BudgetExhausted(
-                    "a stream that was longer than its declared length is not released at all: its length is not found"
-                    " by asking again. Count it again, and declare a bound that you know without the data."
+                    f"one release per stream unless a budget declares more; {len(spent)} already made."
+                    " Construct the summary with budget=dptop.Budget(epsilon, delta) to release more than once."
                 )
-            spent = list(self.entries.values())
-            if budget is None:
-                if spent:
-                    raise BudgetExhausted(
-                        f"one release per stream unless a budget declares more; {len(spent)} already made."
-                        " Construct the summary with budget=dptop.Budget(epsilon, delta) to release more than once."
-                    )
-            else:
-                units = {s.max_contributions for s in spent}
-                if len(units) > 1:
-                    raise BudgetExhausted(
-                        "all releases within one budget must protect the same unit; copies of this stream were released"
-                        " for different ones. Count it again."
-                    )
-                if units - {new.max_contributions}:
-                    raise InvalidParameter(
-                        "all releases within one budget must protect the same unit;"
-                        f" got max_contributions={new.max_contributions} after {units.pop()}. Use the same one."
-                    )
-                epsilon = sum((s.parameters.epsilon for s in spent), new.parameters.epsilon)
-                delta = sum((Fraction(s.parameters.delta) for s in spent), Fraction(new.parameters.delta))
-                if epsilon > budget.total.epsilon or delta > Fraction(budget.total.delta):
-                    raise BudgetExhausted(
-                        f"the sums of epsilon and delta must stay within budget ({budget.epsilon}, {budget.delta});"
-                        f" this release would bring them to ({float(epsilon)}, {float(delta)})."
-                        " Release with less, or declare a larger budget before the stream is read."
-                    )
-            self.entries[os.urandom(ENTRY_IDENTITY_BYTES)] = new
-            self._spent[self.identity] = self
+            return
+        units = {s.max_contributions for s in spent}
+        if len(units) > 1:
+            raise BudgetExhausted(
+                "all releases within one budget must protect the same unit; copies of this stream were released for"
+                " different ones. Count it again."
+            )
+        if units - {new.max_contributions}:
+            raise InvalidParameter(
+                "all releases within one budget must protect the same unit;"
+                f" got max_contributions={new.max_contributions} after {units.pop()}. Use the same one."
+            )
+        epsilon = sum((s.parameters.epsilon for s in spent), new.parameters.epsilon)
+        delta = sum((Fraction(s.parameters.delta) for s in spent), Fraction(new.parameters.delta))
+        if epsilon > budget.total.epsilon or delta > Fraction(budget.total.delta):
+            raise BudgetExhausted(
+                f"the sums of epsilon and delta must stay within budget ({budget.epsilon}, {budget.delta});"
+                f" this release would bring them to ({float(epsilon)}, {float(delta)})."
+                " Release with less, or declare a larger budget before the stream is read."
+            )
 
 
 ENTRY_IDENTITY_BYTES: Final = 16

@@ -2,8 +2,8 @@
 
 It is the `record` section of the saved form (crates/summaries/src/wire.rs), little-endian:
 
-    u8 flags (1: a budget follows, 2: the stream was cut short by an error, 4: closed to releases),
-    [f64 epsilon, f64 delta],
+    u8 flags (1: a budget follows, 2: the stream was cut short by an error, 4: closed to releases, 8: a length follows),
+    [f64 epsilon, f64 delta], [u64 declared length],
     u32 number of entries, then for each: 16 bytes identity, u64 max_contributions, u64 epsilon in units of 2^-32,
     u16 length, delta as text
 """
@@ -15,13 +15,14 @@ from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 
 from dptop.errors import CorruptSummary, InvalidParameter
-from dptop.privacy import ENTRY_IDENTITY_BYTES, EPSILON_STEP, Budget, PrivacyParameters, Spent
+from dptop.privacy import ENTRY_IDENTITY_BYTES, EPSILON_STEP, Budget, LedgerRecord, PrivacyParameters, Spent
 
 __all__ = ["Record"]
 
 HAS_BUDGET = 1
 INCOMPLETE = 2
 CLOSED = 4
+HAS_LENGTH = 8
 DELTA_EXPONENT_MIN = -400
 """Below that of any float; a sum of deltas stays short."""
 
@@ -31,18 +32,25 @@ class Record:
     """What a saved summary says of its privacy."""
 
     budget: Budget | None = None
-    entries: dict[bytes, Spent] = field(default_factory=dict)
+    ledger: LedgerRecord = field(default_factory=LedgerRecord)
     incomplete: bool = False
-    closed: bool = False
 
     def to_bytes(self) -> bytes:
         """Return the record as bytes."""
-        flags = ((HAS_BUDGET, self.budget), (INCOMPLETE, self.incomplete), (CLOSED, self.closed))
-        out = bytearray([sum(flag for flag, is_set in flags if is_set)])
+        ledger = self.ledger
+        flags = {
+            HAS_BUDGET: self.budget is not None,
+            INCOMPLETE: self.incomplete,
+            CLOSED: ledger.closed,
+            HAS_LENGTH: ledger.length is not None,
+        }
+        out = bytearray([sum(flag for flag, is_set in flags.items() if is_set)])
         if self.budget:
             out += struct.pack("<dd", self.budget.epsilon, self.budget.delta)
-        out += struct.pack("<I", len(self.entries))
-        for identity, (parameters, contributions) in self.entries.items():
+        if ledger.length is not None:
+            out += struct.pack("<Q", ledger.length)
+        out += struct.pack("<I", len(ledger.entries))
+        for identity, (parameters, contributions) in ledger.entries.items():
             delta = str(parameters.delta).encode()
             epsilon = int(parameters.epsilon / EPSILON_STEP)
             out += identity + struct.pack("<QQH", contributions, epsilon, len(delta)) + delta
@@ -67,20 +75,25 @@ class Record:
         if flags & HAS_BUDGET:
             budget = Budget(*struct.unpack_from("<dd", data, at))
             at += 16
+        length = None
+        if flags & HAS_LENGTH:
+            (length,) = struct.unpack_from("<Q", data, at)
+            at += 8
         (count,) = struct.unpack_from("<I", data, at)
         at += 4
         entries = {}
         for _ in range(count):
             identity = data[at : at + ENTRY_IDENTITY_BYTES]
             at += ENTRY_IDENTITY_BYTES
-            contributions, epsilon, length = struct.unpack_from("<QQH", data, at)
+            contributions, epsilon, digits = struct.unpack_from("<QQH", data, at)
             at += 18
-            delta = Decimal(data[at : at + length].decode("ascii"))
-            at += length
+            delta = Decimal(data[at : at + digits].decode("ascii"))
+            at += digits
             exponent = delta.as_tuple().exponent  # a letter for infinities and NaN
             if not (isinstance(exponent, int) and exponent >= DELTA_EXPONENT_MIN and contributions >= 1):
                 raise InvalidOperation
             entries[identity] = Spent(PrivacyParameters(epsilon * EPSILON_STEP, delta), contributions)
-        if at != len(data) or flags & ~(HAS_BUDGET | INCOMPLETE | CLOSED) or len(entries) != count:
+        if at != len(data) or flags & ~(HAS_BUDGET | INCOMPLETE | CLOSED | HAS_LENGTH) or len(entries) != count:
             raise InvalidOperation
-        return cls(budget, entries, incomplete=bool(flags & INCOMPLETE), closed=bool(flags & CLOSED))
+        ledger = LedgerRecord(entries, length, closed=bool(flags & CLOSED))
+        return cls(budget, ledger, incomplete=bool(flags & INCOMPLETE))

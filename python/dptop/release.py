@@ -174,7 +174,7 @@ def fulfil(summary: SpaceSaving, request: Request, seed: int | None = None) -> R
             " Wait for every extend(), or count the stream again with a new summary."
         )
     stable = StableThreshold.of(request.for_labels, summary.tie)
-    summary._ledger.charge(Spent(request.total, request.max_contributions), summary.budget)
+    summary._ledger.charge(Spent(request.total, request.max_contributions), summary.budget, request.length)
     stream_length, tables = summary._tables.snapshot()
     if request.length is not None and stream_length > request.length:  # asked after the charge: the answer tells of n
         summary._ledger.close()  # no second bound is compared with the same stream, nor with a copy

@@ -6,55 +6,45 @@ import array
 import itertools
 import sys
 from collections.abc import Iterable, Iterator, KeysView, Mapping, Set
-from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from dptop._native import ArrowStream, BatchWeights, LabelBatch
 from dptop.errors import InvalidParameter, MissingExtra, UnsupportedLabel
 from dptop.files import FileLabels
 
-__all__ = ["Source", "open_labels", "read_weights"]
+__all__ = ["at_rest", "open_labels", "read_weights"]
 
 ITEMS_PER_BATCH: Final = 65_536
 """Items taken from an iterable at a time."""
 
 
-class Source(Protocol):
-    """An input that has been recognised: its labels in order, in batches."""
-
-    @property
-    def again(self) -> bool:
-        """Whether the whole input can be given again: what is taken from an iterator cannot be put back."""
-
-    def __iter__(self) -> Iterator[LabelBatch]: ...
+RESTING_LIBRARIES: Final = ("pandas", "polars", "pyarrow")
+"""Their columns and tables hold their data. A DuckDB relation may stand for a reader that gives it once."""
 
 
-@dataclass
-class Batches:
-    """Batches that are there already, or that a stream yields."""
+def at_rest(items: object) -> bool:
+    """Return whether an input is still whole after an error, so that it can be given again; False if that is not known.
 
-    batches: Iterable[LabelBatch]
-    again: bool
-
-    def __iter__(self) -> Iterator[LabelBatch]:
-        return iter(self.batches)
-
-
-class Pieces:
-    """An iterable of Python objects, taken piece by piece."""
-
-    def __init__(self, items: Iterable[Any]) -> None:
-        self._rest = iter(items)
-        self.again = True
-
-    def __iter__(self) -> Iterator[LabelBatch]:
-        for first in self._rest:
-            self.again = False  # whether an iterable can start again is not known
-            taken = [first, *itertools.islice(self._rest, ITEMS_PER_BATCH - 1)]
-            yield LabelBatch.from_sequence(taken)
+    What was handed over to us, or taken from an iterator, may be gone.
+    """
+    kind = type(items)
+    if isinstance(items, FileLabels):
+        return items.at_rest
+    if hasattr(kind, "__arrow_c_array__") or hasattr(kind, "__arrow_c_stream__"):
+        return kind.__module__.partition(".")[0] in RESTING_LIBRARIES and hasattr(kind, "__len__")
+    numpy = sys.modules.get("numpy")
+    known = (LabelBatch, str, bytes, bytearray, memoryview, array.array, list, tuple, range, Set, Mapping)
+    return isinstance(items, known if numpy is None else (*known, numpy.ndarray)) or not isinstance(items, Iterable)
 
 
-def open_labels(items: Any) -> Source:
+def pieces(items: Iterable[Any]) -> Iterator[LabelBatch]:
+    """Yield the labels of an iterable of Python objects, taken piece by piece."""
+    rest = iter(items)
+    while taken := list(itertools.islice(rest, ITEMS_PER_BATCH)):
+        yield LabelBatch.from_sequence(taken)
+
+
+def open_labels(items: Any) -> Iterable[LabelBatch]:
     """Return the labels of an input in order, in batches of bounded size or, where it is one array, as one batch.
 
     Args:
@@ -84,32 +74,28 @@ def open_labels(items: Any) -> Source:
         return items
     whole = _whole(items)
     if whole is not None:
-        return Batches([whole], again=True)
+        return [whole]
     if hasattr(type(items), "__arrow_c_stream__"):
-        # what has a length is at rest; a reader has none, and what it has handed over is gone
-        return Batches(_arrow_stream(items), again=hasattr(type(items), "__len__"))
+        return _arrow_stream(items)
     if isinstance(items, Iterable):
-        return Pieces(items)
+        return pieces(items)
     raise InvalidParameter(
         f"items must be a sequence of labels; got {type(items).__name__}. Pass a list, an array or a column."
     )
 
 
-def read_weights(weights: Source) -> BatchWeights:
+def read_weights(weights: Any) -> BatchWeights:
     """Return weights from any input that labels may come from.
 
     Raises:
         InvalidParameter: a weight that is not a whole number from 0 to 2^63 - 1.
     """
     try:
-        return BatchWeights(list(weights))
+        return BatchWeights(list(open_labels(weights)))
     except UnsupportedLabel:
-        raise not_weights() from None
-
-
-def not_weights() -> InvalidParameter:
-    """Return the error for weights of another type."""
-    return InvalidParameter("weights must be whole numbers from 0 to 2**63 - 1; got another type. Cast or round them.")
+        raise InvalidParameter(
+            "weights must be whole numbers from 0 to 2**63 - 1; got another type. Cast or round them."
+        ) from None
 
 
 def _whole(items: Any) -> LabelBatch | None:

@@ -6,27 +6,25 @@ Only `dptop.release` turns a summary into something public.
 from __future__ import annotations
 
 import contextlib
-import threading
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dptop import _native
 from dptop._native import MAX_CAPACITY, MAX_LABEL_BYTES, MAX_LENGTH, MAX_PARTITIONS, MIN_LABEL_BYTES
 from dptop.atomic import reason, replacing
-from dptop.errors import CorruptSummary, DptopError, InvalidParameter, SourceError, UnsupportedLabel
+from dptop.errors import CorruptSummary, DptopError, InvalidParameter, SourceError
 from dptop.label import Label, ShortenedLabel, label_order
 from dptop.parameters import whole_number
 from dptop.privacy import Budget, Ledger
 from dptop.record import Record
-from dptop.source import not_weights, open_labels, read_weights
+from dptop.source import at_rest, open_labels, read_weights
 from dptop.tie import Tie
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Sequence
 
-    from dptop.source import Source
+    from dptop._native import LabelBatch
 
 __all__ = ["SpaceSaving", "load"]
 
@@ -88,9 +86,8 @@ class SpaceSaving:
         self._start(incomplete=False)
 
     def _start(self, *, incomplete: bool) -> None:
-        self._begun = 0
-        self._unfinished = int(incomplete)
-        self._lock = threading.Lock()
+        self._begun: _Reading | None = None
+        self._open = {_Reading()} if incomplete else set()
         self._ledger = Ledger.of(self._tables.identity)
 
     @property
@@ -138,16 +135,17 @@ class SpaceSaving:
             raise
         except (TypeError, OverflowError, ValueError):
             raise InvalidParameter(
-                f"weight must be a whole number from 0 to 2**63 - 1; got another {type(weight).__name__}."
-                " Round it, or leave the item out."
+                f"weight must be a whole number from 0 to 2**63 - 1; got a {type(weight).__name__}"
+                " that is none. Round it, or leave the item out."
             ) from None
 
     def extend(self, items: Any, weights: Any = None, *, threads: int = 1) -> None:
         """Count many items in their order: the same as `update` for each.
 
         A list, a tuple or an array is checked whole, then counted: on an error nothing of it is. An error or an
-        interruption after a part of an input was counted, or taken from an iterator or a stream, leaves the summary
-        incomplete, and it is never released. Neither is it while an input is being read.
+        interruption after a part of an input was counted, or may have been lost, leaves the summary incomplete, and it
+        is never released: any error that comes with an iterator, or with a stream that may not be given again. Neither
+        is it released while an input is being read.
 
         Args:
             items: see `dptop.source.open_labels`: list, iterable, NumPy, Arrow, pandas, Polars, DuckDB.
@@ -161,24 +159,21 @@ class SpaceSaving:
             SourceError: an Arrow stream broke off.
         """
         threads = thread_count(threads)
-        source = open_labels(items)
-        if weights is None:
-            with self._reading(source) as reading:
+        with self._reading(items, weights) as reading:
+            source = open_labels(items)
+            if weights is None:
                 for batch in source:
-                    reading.weight += self._tables.extend(batch, None, 0, threads)
-            return
-        try:
-            weight_source = open_labels(weights)
-        except UnsupportedLabel:
-            raise not_weights() from None
-        with self._reading(source, weight_source) as reading:
+                    reading.count(batch)
+                    self._tables.extend(batch, None, 0, threads)
+                return
+            known = read_weights(weights)
             batches = list(source)
-            known = read_weights(weight_source)
             self._check_weights(sum(map(len, batches)), known)
-            counted = 0
+            offset = 0
             for batch in batches:
-                reading.weight += self._tables.extend(batch, known, counted, threads)
-                counted += len(batch)
+                reading.count(batch)
+                self._tables.extend(batch, known, offset, threads)
+                offset += len(batch)
 
     def _check_weights(self, items: int, weights: _native.BatchWeights) -> None:
         if items != len(weights):
@@ -192,32 +187,28 @@ class SpaceSaving:
             )
 
     @contextlib.contextmanager
-    def _reading(self, *sources: Source) -> Iterator[_Reading]:
-        """Mark the summary as not to be released while an input is read, and for good unless that is known to end well.
+    def _reading(self, *inputs: object) -> Iterator[_Reading]:
+        """Mark the summary as not to be released while inputs are read, and for good unless that is known to end well.
 
-        It ends well if the input was read to its end, or if an error came before anything of it was counted or lost. A
+        It ends well if they were read to their end, or if an error came before anything of them was counted or lost. A
         stream that was cut is not a neighbour of itself with an early item removed.
         """
-        with self._lock:
-            self._begun += 1
-            self._unfinished += 1
         reading = _Reading()
+        self._open.add(reading)  # first: whoever saves now sees either this or that another input was begun
+        self._begun = reading
+        resting = all(map(at_rest, inputs))
         try:
             yield reading
         except Exception:  # an interruption, or a failure of the machine, never ends well
-            if all(source.again for source in sources) and reading.weight == 0:
-                self._finish()
+            if resting and not reading.counted:
+                self._open.discard(reading)
             raise
-        self._finish()
-
-    def _finish(self) -> None:
-        with self._lock:
-            self._unfinished -= 1
+        self._open.discard(reading)
 
     @property
     def _releasable(self) -> bool:
         """Whether every input was read to its end."""
-        return self._unfinished == 0
+        return not self._open
 
     def private_counters(self) -> list[tuple[Label, int]]:
         """Return (item, counter) for every tracked label, by counter downwards, then item. PRIVATE: not a release."""
@@ -238,11 +229,10 @@ class SpaceSaving:
         begun = self._begun
         data = self._encoded(self._releasable)
         # an input that was begun meanwhile, and perhaps ended, may be in the data in part
-        return data if self._begun == begun else self._encoded(whole=False)
+        return data if self._begun is begun else self._encoded(whole=False)
 
     def _encoded(self, whole: bool) -> bytes:  # noqa: FBT001
-        entries, closed = self._ledger.snapshot()
-        record = Record(self._budget, entries, incomplete=not whole, closed=closed)
+        record = Record(self._budget, self._ledger.record(), incomplete=not whole)
         return self._tables.to_bytes(record.to_bytes())
 
     @classmethod
@@ -260,7 +250,7 @@ class SpaceSaving:
         summary._tables = tables
         summary._budget = record.budget
         summary._start(incomplete=record.incomplete)
-        summary._ledger.unite(record.entries, closed=record.closed)
+        summary._ledger.unite(record.ledger)
         return summary
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -282,12 +272,22 @@ class SpaceSaving:
         return type(self).from_bytes, (self.to_bytes(),)
 
 
-@dataclass
 class _Reading:
-    """One input that is being read."""
+    """An input that is being read: whether anything of it has been counted, whatever ended it."""
 
-    weight: int = 0
-    """What of it has been counted."""
+    def __init__(self) -> None:
+        self._batch: LabelBatch | None = None
+        self._counted = False
+
+    def count(self, batch: LabelBatch) -> None:
+        """Learn which batch is counted next."""
+        self._counted = self.counted
+        self._batch = batch
+
+    @property
+    def counted(self) -> bool:
+        """Whether a batch was counted: the native side says so, as an error may come just after."""
+        return self._counted or (self._batch is not None and self._batch.counted)
 
 
 def thread_count(threads: int) -> int:

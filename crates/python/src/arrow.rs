@@ -135,16 +135,13 @@ fn check_type(schema: &FFI_ArrowSchema, column: bool) -> PyResult<()> {
         let labels = column.dictionary().unwrap_or(column);
         let kind = kind_of(&data_type(labels)?)?;
         // an extension that stores integers means something else by them: a period of time, a boolean
-        match labels
-            .metadata()
-            .map_err(|_| arrow_failed())?
-            .get(EXTENSION)
-        {
-            Some(name) if kind == Kind::Integer => {
-                Err(unsupported(&format!("the Arrow extension type {name}")))
+        for part in [column, labels] {
+            let metadata = part.metadata().map_err(|_| arrow_failed())?;
+            if let (Some(name), Kind::Integer) = (metadata.get(EXTENSION), kind) {
+                return Err(unsupported(&format!("the Arrow extension type {name}")));
             }
-            _ => data_type(column).map(|_| ()),
         }
+        data_type(column).map(|_| ())
     })
 }
 

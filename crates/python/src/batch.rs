@@ -1,6 +1,7 @@
 //! Batches of labels. Whatever comes in becomes an Arrow array, uncopied where it is one or is laid out as one.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -44,11 +45,17 @@ impl Labels {
 pub struct LabelBatch {
     pub kind: Kind,
     pub labels: Labels,
+    /// Whether it has been counted; set together with that, as whoever asked for it may not come to learn it.
+    pub counted: AtomicBool,
 }
 
 impl LabelBatch {
     pub fn new(kind: Kind, labels: Labels) -> Self {
-        Self { kind, labels }
+        Self {
+            kind,
+            labels,
+            counted: AtomicBool::new(false),
+        }
     }
 
     pub fn from_array(array: ArrayRef) -> PyResult<Self> {
@@ -120,6 +127,12 @@ impl LabelBatch {
 
     fn __len__(&self) -> usize {
         self.len()
+    }
+
+    /// Whether a summary has counted it.
+    #[getter]
+    fn counted(&self) -> bool {
+        self.counted.load(Ordering::Relaxed)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Mutex;
+use std::sync::atomic::Ordering;
 
 use dptop_summaries::label::DIGEST_BYTES;
 use dptop_summaries::{self as core, Integer, Kind, Label, Parameters, Tie, Weights, wire};
@@ -146,7 +147,7 @@ impl SpaceSaving {
         })
     }
 
-    /// Count a batch, all of it or, on an error, none, and return the weight that it added. With weights, those from `offset` on belong to the batch.
+    /// Count a batch, all of it or, on an error, none; the batch knows which. With weights, those from `offset` on belong to the batch.
     #[pyo3(signature = (batch, weights, offset, threads))]
     fn extend(
         &self,
@@ -155,7 +156,7 @@ impl SpaceSaving {
         weights: Option<&BatchWeights>,
         offset: usize,
         threads: usize,
-    ) -> PyResult<u64> {
+    ) -> PyResult<()> {
         py.detach(|| {
             let weights = match weights {
                 None => Weights::Unit,
@@ -165,9 +166,9 @@ impl SpaceSaving {
                 }
             };
             self.locked(|tables| {
-                let before = tables.length();
                 batch.extend(tables, weights, threads)?;
-                Ok(tables.length() - before)
+                batch.counted.store(true, Ordering::Relaxed);
+                Ok(())
             })
         })?
         .map_err(refused)
