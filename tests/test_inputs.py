@@ -17,6 +17,7 @@ import sys
 import threading
 import uuid
 from collections import Counter
+from collections.abc import KeysView
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -1088,3 +1089,36 @@ def test_an_extension_over_a_dictionary_of_integers_is_refused() -> None:
     table = pa.table([storage], pa.schema([field]))
     with pytest.raises(dptop.UnsupportedLabel, match=r"some\.period"):
         dptop.SpaceSaving(10).extend(table)
+
+
+@pytest.mark.parametrize("path", ["missing", "", "a" * 5000, "a\0b", ".", "/dev/null/x"])
+def test_a_file_that_is_not_there_loses_nothing(path: str) -> None:
+    """A misspelt path can be spelt again."""
+    summary = dptop.SpaceSaving(10)
+    with pytest.raises(dptop.SourceError):
+        summary.extend(dptop.read_labels(path))
+    assert summary._releasable
+
+
+@pytest.mark.parametrize("path", [123, None, b"x", ["a"]])
+def test_what_is_no_path_is_refused(path: Any) -> None:
+    """Nothing is opened."""
+    with pytest.raises(dptop.InvalidParameter, match="path must be"):
+        dptop.read_labels(path)
+
+
+def test_a_view_of_keys_that_are_taken_from_an_iterator_is_lost() -> None:
+    """Only a dictionary's own keys are known to be at rest."""
+
+    class Once(dict[Any, Any]):
+        def __init__(self, items: list[Any]) -> None:
+            super().__init__()
+            self.rest = iter(items)
+
+        def __iter__(self) -> Any:
+            return self.rest
+
+    summary = dptop.SpaceSaving(10)
+    with pytest.raises(dptop.UnsupportedLabel):
+        summary.extend(KeysView(Once(["a", 1.5])))
+    assert not summary._releasable

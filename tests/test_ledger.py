@@ -369,3 +369,16 @@ def test_a_handler_that_saves_or_releases_while_a_release_is_charged_neither_han
     assert saved
     with pytest.raises(dptop.BudgetExhausted):
         dptop.release(summary, epsilon=1.0, delta=1e-6)
+
+
+def test_a_finaliser_that_makes_summaries_does_not_hang() -> None:
+    """The garbage collector may run anything at any place, also where a summary's ledger is looked up."""
+    script = (
+        "import gc, dptop\n"
+        "class C:\n"
+        " def __init__(self): self.me = self\n"
+        " def __del__(self): dptop.SpaceSaving(4)\n"
+        "gc.set_threshold(5)\n"
+        "for _ in range(3000): C(); dptop.SpaceSaving(4)\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)

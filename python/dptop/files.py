@@ -7,17 +7,18 @@ has its types inferred: a line or cell is a label as it stands, in bytes.
 from __future__ import annotations
 
 import contextlib
+import os
+import stat
 import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from dptop._native import Input, LabelBatch
-from dptop.errors import DptopError, MissingExtra, SourceError
+from dptop.errors import DptopError, InvalidParameter, MissingExtra, SourceError
 from dptop.parameters import one_of
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterator, Sequence
 
 __all__ = ["FORMATS", "FileLabels", "read_labels", "total_size"]
@@ -48,7 +49,7 @@ def read_labels(
         nulls: texts that stand for a missing value, besides the empty cell.
 
     Raises:
-        InvalidParameter: a format that does not exist.
+        InvalidParameter: path is no path; a format that does not exist.
 
     While reading: SourceError (missing, corrupt, cut short, no such column), UnsupportedLabel, MissingExtra.
 
@@ -58,6 +59,8 @@ def read_labels(
     >>> planes = dptop.SpaceSaving(capacity=100)
     >>> planes.extend(dptop.read_labels(table, column="plane", nulls=["NA"]))
     """
+    if not isinstance(path, (str, os.PathLike)):
+        raise InvalidParameter(f"path must be a str or a path; got {type(path).__name__}. Name one file.")
     return FileLabels(path, column, one_of("format", format, FORMATS), tuple(nulls))
 
 
@@ -82,7 +85,13 @@ class FileLabels:
     @property
     def at_rest(self) -> bool:
         """Whether the file can be read again from its start."""
-        return str(self._path) != STDIN and Path(self._path).is_file()
+        if str(self._path) == STDIN:
+            return False
+        try:
+            mode = Path(self._path).stat().st_mode
+        except (OSError, ValueError):
+            return True  # nothing is there that could be lost
+        return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
 
     @property
     def position(self) -> int:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import ClassVar, Final, NamedTuple
-from weakref import WeakValueDictionary
+from weakref import ref
 
 from dptop.errors import BudgetExhausted, InvalidParameter
 from dptop.parameters import as_written, real_number, shown
@@ -183,9 +183,9 @@ class Ledger:
     An entry carries a random identity, so that the record of a saved copy can be united with the process's own.
     """
 
-    _live: ClassVar[WeakValueDictionary[bytes, Ledger]] = WeakValueDictionary()
+    _live: ClassVar[dict[bytes, ref[Ledger]]] = {}
     _spent: ClassVar[dict[bytes, Ledger]] = {}  # what was spent is never forgotten while the process lives
-    _registry: ClassVar[threading.Lock] = threading.Lock()
+    _registry: ClassVar[threading.RLock] = threading.RLock()
 
     def __init__(self, identity: bytes) -> None:
         self.identity = identity
@@ -199,10 +199,19 @@ class Ledger:
     def of(cls, identity: bytes) -> Ledger:
         """Return the process's one ledger of the stream with this identity."""
         with cls._registry:
-            ledger = cls._live.get(identity)
-            if ledger is None:
-                ledger = cls._live[identity] = cls(identity)
-            return ledger
+            own = cls(identity)
+            while True:
+                # one step: a signal's handler or a finaliser may come here from within, for the same stream
+                known = cls._live.setdefault(identity, ref(own, lambda dead: cls._forget(identity, dead)))
+                if (ledger := known()) is not None:
+                    return ledger
+                cls._forget(identity, known)
+
+    @classmethod
+    def _forget(cls, identity: bytes, dead: ref[Ledger]) -> None:
+        with cls._registry:
+            if cls._live.get(identity) is dead:
+                del cls._live[identity]
 
     def unite(self, record: LedgerRecord) -> None:
         """Add the record of a saved copy; entries already known count once."""

@@ -18,6 +18,10 @@ ITEMS_PER_BATCH: Final = 65_536
 """Items taken from an iterable at a time."""
 
 
+RESTING: Final[tuple[type[Any], ...]] = (
+    LabelBatch,
+    *(str, bytes, bytearray, memoryview, array.array, list, tuple, range, set, frozenset, dict, type({}.keys())),
+)
 RESTING_LIBRARIES: Final = ("pandas", "polars", "pyarrow")
 """Their columns and tables hold their data. A DuckDB relation may stand for a reader that gives it once."""
 
@@ -33,8 +37,8 @@ def at_rest(items: object) -> bool:
     if hasattr(kind, "__arrow_c_array__") or hasattr(kind, "__arrow_c_stream__"):
         return kind.__module__.partition(".")[0] in RESTING_LIBRARIES and hasattr(kind, "__len__")
     numpy = sys.modules.get("numpy")
-    known = (LabelBatch, str, bytes, bytearray, memoryview, array.array, list, tuple, range, Set, Mapping)
-    return isinstance(items, known if numpy is None else (*known, numpy.ndarray)) or not isinstance(items, Iterable)
+    known = RESTING if numpy is None else (*RESTING, numpy.ndarray)
+    return isinstance(items, known) or not isinstance(items, Iterable)
 
 
 def pieces(items: Iterable[Any]) -> Iterator[LabelBatch]:
