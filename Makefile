@@ -8,7 +8,7 @@ RUST   := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint clean
+.PHONY: help demo test lint bench bench-core clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -30,6 +30,12 @@ lint: $(VENV)/.built $(VENV)/.test $(VENV)/.lint ## formatters, linters, types
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest dptop._native --ignore-disjoint-bases
 
+bench: $(VENV)/.built $(VENV)/.bench ## speed and memory beside the peers, into benchmarks/results.md; under ten minutes
+	$(BIN)/python -m benchmarks
+
+bench-core: ## speed of the Rust core alone
+	cargo bench --package dptop-summaries --bench core
+
 clean: ## forget everything that was built
 	rm -rf $(VENV) target build python/dptop/*.so
 
@@ -46,6 +52,6 @@ $(VENV)/.built: $(VENV)/.made pyproject.toml $(RUST)
 	. $(BIN)/activate && PIP_CONSTRAINT=constraints.txt maturin develop --release --locked --quiet --extras parquet
 	touch $@
 
-$(VENV)/.lint $(VENV)/.demo $(VENV)/.test: $(VENV)/.%: $(VENV)/.made pyproject.toml
+$(VENV)/.lint $(VENV)/.demo $(VENV)/.test $(VENV)/.bench: $(VENV)/.%: $(VENV)/.made pyproject.toml
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group $*
 	touch $@

@@ -1,0 +1,1 @@
+"""Ours and the peers on the same streams in one run."""

@@ -1,0 +1,38 @@
+"""Apache DataSketches: the Frequent Items sketch, which takes one Python object per call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import datasketches
+
+from benchmarks.peers import Found, Work
+
+if TYPE_CHECKING:
+    from benchmarks.streams import Stream
+
+FULL = 0.75
+"""A sketch of 2^lg slots holds at most 0.75 * 2^lg labels."""
+
+
+def frequent_items(stream: Stream, capacity: int) -> Work:
+    """Update with each item of a list, made before the clock starts; the smallest sketch for `capacity` labels."""
+    lg = next(lg for lg in range(3, 40) if FULL * 2**lg >= capacity)
+    items = stream.list
+    sketch = (
+        datasketches.frequent_strings_sketch(lg)
+        if isinstance(items[0], str)
+        else datasketches.frequent_items_sketch(lg)
+    )
+
+    def count() -> Any:
+        update = sketch.update
+        for item in items:
+            update(item)
+        return sketch
+
+    def look(sketch: Any) -> Found:
+        rows = sketch.get_frequent_items(datasketches.frequent_items_error_type.NO_FALSE_NEGATIVES)
+        return Found([row[0] for row in rows], extra={"tracked": sketch.num_active_items})
+
+    return Work(count, look)

@@ -1,0 +1,320 @@
+"""Results -> a page of tables in Markdown."""
+
+from __future__ import annotations
+
+import datetime
+import importlib.metadata
+import os
+import platform
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import psutil
+
+from benchmarks import goals
+from benchmarks.peers import DISTRIBUTIONS
+from benchmarks.plan import (
+    CAPACITIES,
+    COMMANDS,
+    EXACT,
+    HARD_CAPACITIES,
+    INTEGERS,
+    SKETCH_CAPACITIES,
+    SKETCHES,
+    SKEWED,
+    STRINGS,
+    THREADED,
+)
+from benchmarks.results import NotMeasuredError, Results
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["page"]
+
+TITLES: Final = {
+    "int64-zipf-1.1": "int64, Zipf 1.1",
+    "int64-zipf-1.5": "int64, Zipf 1.5",
+    "int64-distinct": "int64, distinct",
+    "string-zipf-1.1": "strings, Zipf 1.1",
+    "string-zipf-1.5": "strings, Zipf 1.5",
+}
+INTRODUCTION: Final = """# Speed and memory
+
+Written by `make bench`; not edited. Public synthetic data: benchmarks/streams.py says how they are made.
+
+* Every measurement is a process of its own, and a figure is the median of {rounds} of them. The rounds take turns
+  through all rows, so that a slow minute of the machine falls on all. Largest and smallest CPU time of a row are
+  {spread:.0%} apart (median of all rows).
+* Times are CPU time, user and system, per item, of the counting alone: packages are imported, the stream is in memory,
+  and each peer has counted a thousand items, to load what it loads late. One thread, where a row does not say more.
+* Peers get the Arrow or NumPy array that we get, or a list where they take nothing else. Exact counts by SQL include
+  picking the 100 largest groups, which takes no time beside them; no other row includes reading its result.
+* Memory is the growth of the process while it counts, and for ours at least what the summary says it takes. Growth is
+  blind to pages that were free before: differences below {resolution} MiB say nothing.
+"""
+RESOLUTION: Final = 0.25
+"""Mebibytes below which memory of a process says nothing."""
+LOSSES: Final = """## Where we lose
+
+Peers with less CPU time, less memory while counting or a better recall; same stream, same capacity.
+
+"""
+NO_LOSSES: Final = """## Where we lose
+
+Nowhere in this run: no peer took less CPU time or memory on a stream, or recalled more.
+"""
+SKETCHED: Final = """## Against sketches
+
+Nanoseconds an item (times ours), recall of the top 100, peak memory while counting. As many counters as ours, or the
+next more that a sketch allows. DataSketches takes one Python object a call.
+
+"""
+WHOLE: Final = """## Whole commands
+
+From start to exit on the same file in the page cache; memory is that of the largest process.
+
+"""
+
+
+def page(results: Results, rounds: int, load: float) -> str:
+    """Return the whole page."""
+    spreads = sorted(results.spread(*m) for m in results.measurements() if len(results.lines(*m)) > 1) or [0.0]
+    sections = (
+        INTRODUCTION.format(rounds=rounds, spread=spreads[len(spreads) // 2], resolution=RESOLUTION),
+        _machine(load),
+        _goals(results),
+        _losses(results),
+        _capacities(results),
+        _exact(results),
+        _sketches(results),
+        _commands(results),
+        _threads(results),
+        _hard(results),
+        _endless(results),
+    )
+    return "\n".join(section.rstrip() + "\n" for section in sections)
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    head = list(head)
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(text.replace('|', chr(92) + '|') for text in line)} |\n" for line in lines)
+
+
+def _figure(results: Results, field: str, measurement: tuple[str, str, int], form: str, unit: float = 1) -> str:
+    try:
+        if field == "cpu_ns":
+            value = results.cpu_ns(*measurement)
+        elif field == "wall_ns":
+            value = results.wall_ns(*measurement)
+        else:
+            value = results.median(field, *measurement)
+    except NotMeasuredError:
+        return "-"
+    return form.format(value / unit)
+
+
+def _against_ours(results: Results, name: str, stream: str, capacity: int) -> str:
+    """Return nanoseconds, and how many times ours."""
+    try:
+        theirs, ours = results.cpu_ns(name, stream, capacity), results.cpu_ns("dptop", stream, capacity)
+    except NotMeasuredError:
+        return "-"
+    return f"{theirs:.1f} ({theirs / ours:.2f}x)"
+
+
+def _machine(load: float) -> str:
+    versions = []
+    for distribution in DISTRIBUTIONS:
+        try:
+            versions.append(f"{distribution} {importlib.metadata.version(distribution)}")
+        except importlib.metadata.PackageNotFoundError:
+            versions.append(f"{distribution} not installed")
+    commit = subprocess.run(
+        ["git", "describe", "--always", "--dirty"],  # noqa: S607 - the git of whoever measures
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.strip()
+    rows = (
+        ("date", datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")),
+        ("commit", commit or "unknown"),
+        ("processor", f"{_processor()}, {os.cpu_count()} cores"),
+        ("memory", f"{psutil.virtual_memory().total / 2**30:.0f} GiB"),
+        ("system", f"{platform.system()} {platform.release()}, {platform.machine()}"),
+        ("load average at the start", f"{load:.1f}"),
+        ("Python", platform.python_version()),
+        ("packages", ", ".join(versions)),
+    )
+    return "## Machine and versions\n\n" + _table(("what", "which"), rows)
+
+
+def _processor() -> str:
+    information = Path("/proc/cpuinfo")
+    names = [
+        line.partition(":")[2].strip()
+        for line in (information.read_text().splitlines() if information.exists() else ())
+        if line.startswith("model name")
+    ]
+    return names[0] if names else platform.processor() or "unknown"
+
+
+def _goals(results: Results) -> str:
+    words = {True: "met", False: "**missed**", None: ""}
+    rows = ((row.input, row.goal, row.measured, row.ratio, words[row.met]) for row in goals.rows(results))
+    return "## Goals\n\nCPU time per item at 10,000 counters, where a row does not say more.\n\n" + _table(
+        ("input", "goal", "measured", "beside", ""), rows
+    )
+
+
+def _losses(results: Results) -> str:
+    rows = list(_faster_peers(results))
+    if not rows:
+        return NO_LOSSES
+    return LOSSES + _table(("stream", "capacity", "peer", "what"), rows)
+
+
+def _faster_peers(results: Results) -> Iterator[tuple[str, str, str, str]]:
+    for name, stream, capacity in results.measurements():
+        if name not in (*EXACT, *SKETCHES):
+            continue
+        try:
+            ratio = results.cpu_ns(name, stream, capacity) / results.cpu_ns("dptop", stream, capacity)
+        except NotMeasuredError:
+            continue
+        if ratio < 1:
+            yield TITLES[stream], f"{capacity:,}", name, f"{ratio:.2f} of our CPU time"
+        theirs, ours = (results.median("peak_bytes", who, stream, capacity) / 2**20 for who in (name, "dptop"))
+        if theirs < ours - RESOLUTION:
+            yield TITLES[stream], f"{capacity:,}", name, f"{theirs:.1f} MiB, ours {ours:.1f}"
+        try:
+            theirs, ours = (results.median("recall", who, stream, capacity) for who in (name, "dptop"))
+        except NotMeasuredError:
+            continue
+        if theirs > ours:
+            yield TITLES[stream], f"{capacity:,}", name, f"recall {theirs:.2f}, ours {ours:.2f}"
+    lines = [case for case in COMMANDS if case[1] == "lines"]
+    for name, file in lines[1:]:
+        try:
+            ratio = results.wall_ns(name, file) / results.wall_ns(lines[0][0], file)
+        except NotMeasuredError:
+            continue
+        if ratio < 1:
+            yield "lines, whole command", "10,000", name, f"{ratio:.2f} of our time on the clock"
+
+
+def _capacities(results: Results) -> str:
+    def rows() -> Iterator[list[str]]:
+        for stream in (*INTEGERS, *STRINGS):
+            measurements = [("dptop", stream, capacity) for capacity in CAPACITIES]
+            yield [f"{TITLES[stream]}: ns an item", *(_figure(results, "cpu_ns", m, "{:.1f}") for m in measurements)]
+            yield ["bytes a counter in use", *(_bytes(results, *m) for m in measurements)]
+            yield ["recall of the top 100", *(_figure(results, "recall", m, "{:.2f}") for m in measurements)]
+
+    return "## Ours, from 1,000 to 1,000,000 counters\n\nBytes include the labels.\n\n" + _table(
+        ("", *(f"{capacity:,}" for capacity in CAPACITIES)), rows()
+    )
+
+
+def _bytes(results: Results, name: str, stream: str, capacity: int) -> str:
+    try:
+        tracked = results.median("tracked", name, stream, capacity)
+    except NotMeasuredError:
+        return "-"
+    return _figure(results, "summary_bytes", (name, stream, capacity), "{:.0f}", tracked)
+
+
+def _exact(results: Results) -> str:
+    streams = (*INTEGERS, *STRINGS)
+    times = (
+        [name, *(_against_ours(results, name, stream, 10_000) for stream in streams)] for name in ("dptop", *EXACT)
+    )
+    memory = (
+        [name, *(_figure(results, "peak_bytes", (name, stream, 10_000), "{:.1f}", 2**20) for stream in streams)]
+        for name in ("dptop", *EXACT)
+    )
+    head = [TITLES[stream] for stream in streams]
+    return (
+        "## Against exact counts\n\nNanoseconds an item, and times ours at 10,000 counters.\n\n"
+        + _table(("", *head), times)
+        + "\nPeak memory while counting, MiB.\n\n"
+        + _table(("", *head), memory)
+    )
+
+
+def _sketches(results: Results) -> str:
+    def rows() -> Iterator[list[str]]:
+        for capacity in SKETCH_CAPACITIES:
+            for name in ("dptop", *SKETCHES):
+                cells = []
+                for stream in SKEWED:
+                    recall = _figure(results, "recall", (name, stream, capacity), "{:.2f}")
+                    memory = _figure(results, "peak_bytes", (name, stream, capacity), "{:.1f} MiB", 2**20)
+                    cells.append(f"{_against_ours(results, name, stream, capacity)}, {recall}, {memory}")
+                yield [name, f"{capacity:,}", *cells]
+
+    return SKETCHED + _table(("", "counters", *(TITLES[stream] for stream in SKEWED)), rows())
+
+
+def _commands(results: Results) -> str:
+    def rows() -> Iterator[list[str]]:
+        for name, file in COMMANDS:
+            measurement = (name, file, 10_000)
+            yield [
+                name,
+                file,
+                _figure(results, "cpu", measurement, "{:.2f}"),
+                _figure(results, "wall", measurement, "{:.2f}"),
+                _figure(results, "peak_bytes", measurement, "{:.0f}", 2**20),
+            ]
+
+    return WHOLE + _table(("command", "file", "CPU, s", "clock, s", "peak memory, MiB"), rows())
+
+
+def _threads(results: Results) -> str:
+    names = ("dptop", "dptop, partitions=2", "dptop, partitions=2 threads=2")
+    rows = (
+        [f"{TITLES[stream]}, {capacity:,} counters"]
+        + [
+            f"{_figure(results, 'wall_ns', (name, stream, capacity), '{:.1f}')} / "
+            f"{_figure(results, 'cpu_ns', (name, stream, capacity), '{:.1f}')}"
+            for name in names
+        ]
+        for stream, capacity in THREADED
+    )
+    return "## Threads\n\nNanoseconds an item, on the clock / of CPU.\n\n" + _table(("", *names), rows)
+
+
+def _hard(results: Results) -> str:
+    rows = (
+        [
+            stream,
+            *(_figure(results, "cpu_ns", ("dptop", stream, capacity), "{:.1f}") for capacity in HARD_CAPACITIES),
+        ]
+        for stream in ("int64-distinct", "free-slot", "far-apart", "large-weights", "sawtooth")
+    )
+    return "## Hard streams\n\nNanoseconds an item; an ordinary stream first, for comparison.\n\n" + _table(
+        ("", *(f"{capacity:,} counters" for capacity in HARD_CAPACITIES)), rows
+    )
+
+
+def _endless(results: Results) -> str:
+    try:
+        samples = results.lines("dptop top, endless", "endless")[0]["samples"]
+    except NotMeasuredError:
+        return ""
+
+    def rows() -> Iterator[list[str]]:
+        before = (0, 0.0, 0)
+        for sample in samples:
+            items, seconds, resident = sample
+            rate = (items - before[0]) / (seconds - before[1]) / 1e6
+            yield [f"{items / 1e6:.1f}", f"{seconds:.2f}", f"{rate:.1f}", f"{resident / 2**20:.1f}"]
+            before = sample
+
+    return (
+        "## Distinct lines on standard input, 10,000 counters\n\nOne run; the clock starts with the process.\n\n"
+        + _table(("million lines", "seconds", "million lines a second", "resident, MiB"), rows())
+    )
