@@ -8,7 +8,7 @@ RUST   := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench bench-core clean
+.PHONY: help demo test lint bench bench-core bench-guard bench-guard-renew clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -35,6 +35,12 @@ bench: $(VENV)/.built $(VENV)/.bench ## speed and memory beside the peers, into 
 
 bench-core: ## speed of the Rust core alone
 	cargo bench --package dptop-summaries --bench core
+
+bench-guard: ## instructions of the core on fixed inputs; fails at +10 %
+	$(PYTHON) -m benchmarks.instructions
+
+bench-guard-renew: ## take today's instruction counts as the baseline
+	$(PYTHON) -m benchmarks.instructions --renew
 
 clean: ## forget everything that was built
 	rm -rf $(VENV) target build python/dptop/*.so
