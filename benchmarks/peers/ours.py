@@ -18,12 +18,13 @@ UPDATES = 1_000_000
 def _look(summary: dptop.SpaceSaving) -> Found:
     # as private_counters(), which would build and sort a million pairs
     tables = summary._tables
-    counts = [(count, p, slot) for p in range(summary.partitions) for slot, count in enumerate(tables.counts(p))]
-    top = [label for _, p, slot in heapq.nlargest(TOP, counts) for label in tables.labels(p, [slot])]
+    _, counters = tables.snapshot()
+    ranked = [(count, p, position) for p, (_, counts) in enumerate(counters) for position, count in enumerate(counts)]
+    top = [label for _, p, position in heapq.nlargest(TOP, ranked) for label in tables.labels(p, [position])]
     label_bytes = 0
-    if tables.kind == "text":
-        label_bytes = sum(len(str(label)) for label in tables.labels(0, list(range(tables.tracked(0)))))
-    return Found(top, tables.heap_bytes(), {"label_bytes": label_bytes, "tracked": len(counts)})
+    if tables.kind == "strings":
+        label_bytes = sum(len(str(label)) for label in tables.labels(0, list(range(len(ranked)))))
+    return Found(top, tables.heap_bytes(), {"label_bytes": label_bytes, "tracked": len(ranked)})
 
 
 def _counting(stream: Stream, summary: dptop.SpaceSaving, items: Any, threads: int = 1) -> Work:

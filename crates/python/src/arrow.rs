@@ -11,7 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::{ArrayRef, NullArray, make_array};
+use arrow_array::{ArrayRef, NullArray, OffsetSizeTrait, make_array};
+use arrow_buffer::ArrowNativeType;
+use arrow_data::ArrayData;
 use arrow_schema::DataType;
 use pyo3::exceptions::{
     PyException, PyImportError, PyMemoryError, PyOverflowError, PyTypeError, PyValueError,
@@ -161,9 +163,49 @@ fn import(array: FFI_ArrowArray, schema: &FFI_ArrowSchema) -> PyResult<ArrayRef>
         }
         // SAFETY: the producer says that the schema describes the array, whose buffers are as long as that needs.
         let data = unsafe { from_ffi(array, schema) }.map_err(|_| arrow_failed())?;
-        data.validate_full().map_err(|_| arrow_failed())?;
+        check_content(&data)?;
         Ok(make_array(data))
     })
+}
+
+/// Refuse offsets, codes and views that lead outside, and text that is not UTF-8.
+fn check_content(data: &ArrayData) -> PyResult<()> {
+    match data.data_type() {
+        DataType::Struct(_) => {
+            data.validate().map_err(|_| arrow_failed())?;
+            data.child_data().iter().try_for_each(check_content)
+        }
+        DataType::Utf8 => check_text::<i32>(data),
+        DataType::LargeUtf8 => check_text::<i64>(data),
+        _ => data.validate_full().map_err(|_| arrow_failed()),
+    }
+}
+
+/// Values that are looked at together: as many as fit into a fast cache, mostly.
+const CHECKED_VALUES: usize = 1 << 12;
+
+/// As `validate_full`, which reads all text twice; here the bytes of a block are at hand for its offsets too.
+fn check_text<O: ArrowNativeType + OffsetSizeTrait>(data: &ArrayData) -> PyResult<()> {
+    data.validate().map_err(|_| arrow_failed())?;
+    if data.is_empty() {
+        return Ok(());
+    }
+    let (offsets, bytes) = (data.buffer::<O>(0), data.buffers()[1].as_slice());
+    let offsets = &offsets[..=data.len()];
+    for start in (0..data.len()).step_by(CHECKED_VALUES) {
+        let offsets = &offsets[start..=data.len().min(start + CHECKED_VALUES)];
+        if offsets[0] < O::zero() || !offsets.is_sorted() {
+            return Err(arrow_failed());
+        }
+        let position = |at: usize| offsets[at].as_usize();
+        let all = bytes.get(position(0)..position(offsets.len() - 1));
+        let all = all.ok_or_else(arrow_failed)?;
+        let text = |at| std::str::from_utf8(&bytes[position(at)..position(at + 1)]).is_ok();
+        if !all.is_ascii() && !(0..offsets.len() - 1).all(text) {
+            return Err(arrow_failed());
+        }
+    }
+    Ok(())
 }
 
 fn is_null(schema: &FFI_ArrowSchema) -> bool {

@@ -14,7 +14,7 @@ use arrow_array::{
 };
 use arrow_schema::DataType;
 use dptop_readers::TextBlock;
-use dptop_summaries::{ExtendError, Integer, Kind, SpaceSaving, Weights};
+use dptop_summaries::{ExtendError, Integer, Items, Kind, SpaceSaving, Weights};
 use pyo3::prelude::*;
 
 use crate::errors::{InvalidParameter, unsupported};
@@ -84,12 +84,21 @@ impl LabelBatch {
         let kind = self.kind;
         match &self.labels {
             Labels::Wide(values) => {
-                summary.extend_integers(values.len(), |i| values[i], weights, threads)
+                let items = Items {
+                    length: values.len(),
+                    nulls: true,
+                    get: |i: usize| values[i],
+                };
+                summary.extend_integers(items, weights, threads)
             }
             Labels::Block(TextBlock { bytes, ends }) => {
                 let start = |i: usize| if i == 0 { 0 } else { ends[i - 1] };
-                let item = |i: usize| Some(&bytes[start(i)..ends[i]]);
-                summary.extend_strings(kind, ends.len(), item, weights, threads)
+                let items = Items {
+                    length: ends.len(),
+                    nulls: false,
+                    get: |i: usize| Some(&bytes[start(i)..ends[i]]),
+                };
+                summary.extend_strings(kind, items, weights, threads)
             }
             Labels::Array(array) => with_array(
                 array,
@@ -190,16 +199,8 @@ fn type_name(data_type: &DataType) -> String {
 /// What is done with an array once its type is known.
 pub trait Visit {
     type Output;
-    fn integers(
-        self,
-        length: usize,
-        item: impl Fn(usize) -> Option<Integer> + Sync,
-    ) -> Self::Output;
-    fn strings<'a>(
-        self,
-        length: usize,
-        item: impl Fn(usize) -> Option<&'a [u8]> + Sync,
-    ) -> Self::Output;
+    fn integers(self, items: Items<impl Fn(usize) -> Option<Integer> + Sync>) -> Self::Output;
+    fn strings<'a>(self, items: Items<impl Fn(usize) -> Option<&'a [u8]> + Sync>) -> Self::Output;
 }
 
 struct Extend<'a> {
@@ -212,23 +213,34 @@ struct Extend<'a> {
 impl Visit for Extend<'_> {
     type Output = Result<(), ExtendError>;
 
-    fn integers(
-        self,
-        length: usize,
-        item: impl Fn(usize) -> Option<Integer> + Sync,
-    ) -> Self::Output {
+    fn integers(self, items: Items<impl Fn(usize) -> Option<Integer> + Sync>) -> Self::Output {
         self.summary
-            .extend_integers(length, item, self.weights, self.threads)
+            .extend_integers(items, self.weights, self.threads)
     }
 
-    fn strings<'a>(
-        self,
-        length: usize,
-        item: impl Fn(usize) -> Option<&'a [u8]> + Sync,
-    ) -> Self::Output {
+    fn strings<'a>(self, items: Items<impl Fn(usize) -> Option<&'a [u8]> + Sync>) -> Self::Output {
         self.summary
-            .extend_strings(self.kind, length, item, self.weights, self.threads)
+            .extend_strings(self.kind, items, self.weights, self.threads)
     }
+}
+
+/// Visit the items of an array by the way to its values. Without nulls none are looked for.
+macro_rules! visit_items {
+    ($visit:ident.$method:ident, $array:expr, $value:expr) => {{
+        let (length, value) = ($array.len(), $value);
+        match $array.logical_nulls() {
+            Some(present) if present.null_count() > 0 => $visit.$method(Items {
+                length,
+                nulls: true,
+                get: |i| present.is_valid(i).then(|| value(i)),
+            }),
+            _ => $visit.$method(Items {
+                length,
+                nulls: false,
+                get: |i| Some(value(i)),
+            }),
+        }
+    }};
 }
 
 /// Call the visitor with the way to an array's items. Every array that [`kind_of`] accepts has one.
@@ -267,9 +279,14 @@ fn plain<V: Visit>(array: &ArrayRef, visit: V) -> V::Output {
         DataType::BinaryView => views(array.as_byte_view::<BinaryViewType>(), visit),
         DataType::FixedSizeBinary(_) => {
             let fixed = array.as_fixed_size_binary();
-            visit.strings(fixed.len(), |i| fixed.is_valid(i).then(|| fixed.value(i)))
+            visit_items!(visit.strings, fixed, |i| fixed.value(i))
         }
-        _ => visit.strings(array.len(), |_| None), // nulls only: `kind_of` lets no other type in
+        // nulls only: `kind_of` lets no other type in
+        _ => visit.strings(Items {
+            length: array.len(),
+            nulls: true,
+            get: |_| None,
+        }),
     }
 }
 
@@ -279,63 +296,62 @@ where
     Integer: FromNative<T::Native>,
     V: Visit,
 {
-    let array = array.as_primitive::<T>();
-    let values = array.values();
-    if array.null_count() == 0 {
-        visit.integers(values.len(), |i| Some(Integer::from_native(values[i])))
-    } else {
-        visit.integers(values.len(), |i| {
-            array.is_valid(i).then(|| Integer::from_native(values[i]))
-        })
-    }
+    let values = array.as_primitive::<T>().values();
+    visit_items!(visit.integers, array, |i: usize| Integer::from_native(
+        values[i]
+    ))
 }
 
 fn strings<T: ByteArrayType, V: Visit>(array: &GenericByteArray<T>, visit: V) -> V::Output
 where
     T::Native: AsRef<[u8]>,
 {
-    if array.null_count() == 0 {
-        visit.strings(array.len(), |i| Some(array.value(i).as_ref()))
-    } else {
-        visit.strings(array.len(), |i| {
-            array.is_valid(i).then(|| array.value(i).as_ref())
-        })
-    }
+    visit_items!(visit.strings, array, |i| array.value(i).as_ref())
 }
 
 fn views<T: ByteViewType, V: Visit>(array: &GenericByteViewArray<T>, visit: V) -> V::Output
 where
     T::Native: AsRef<[u8]>,
 {
-    visit.strings(array.len(), |i| {
-        array.is_valid(i).then(|| array.value(i).as_ref())
-    })
+    visit_items!(visit.strings, array, |i| array.value(i).as_ref())
 }
 
 /// A dictionary counts its values: equal values under two codes are one label.
 fn dictionary<K: ArrowDictionaryKeyType, V: Visit>(array: &dyn Array, visit: V) -> V::Output {
-    struct Decode<F, V>(usize, F, V);
+    struct Decode<F, V>(Items<F>, V);
 
     impl<F: Fn(usize) -> Option<usize> + Sync, V: Visit> Visit for Decode<F, V> {
         type Output = V::Output;
 
-        fn integers(self, _: usize, item: impl Fn(usize) -> Option<Integer> + Sync) -> V::Output {
-            let Self(length, code, visit) = self;
-            visit.integers(length, |i| code(i).and_then(&item))
+        fn integers(self, values: Items<impl Fn(usize) -> Option<Integer> + Sync>) -> V::Output {
+            let Self(codes, visit) = self;
+            visit.integers(Items {
+                length: codes.length,
+                nulls: codes.nulls || values.nulls,
+                get: |i| (codes.get)(i).and_then(&values.get),
+            })
         }
 
         fn strings<'a>(
             self,
-            _: usize,
-            item: impl Fn(usize) -> Option<&'a [u8]> + Sync,
+            values: Items<impl Fn(usize) -> Option<&'a [u8]> + Sync>,
         ) -> V::Output {
-            let Self(length, code, visit) = self;
-            visit.strings(length, |i| code(i).and_then(&item))
+            let Self(codes, visit) = self;
+            visit.strings(Items {
+                length: codes.length,
+                nulls: codes.nulls || values.nulls,
+                get: |i| (codes.get)(i).and_then(&values.get),
+            })
         }
     }
 
     let array = array.as_dictionary::<K>();
-    plain(array.values(), Decode(array.len(), |i| array.key(i), visit))
+    let codes = Items {
+        length: array.len(),
+        nulls: array.keys().null_count() > 0,
+        get: |i| array.key(i),
+    };
+    plain(array.values(), Decode(codes, visit))
 }
 
 /// A native integer as a label.

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
 use dptop_summaries::label::DIGEST_BYTES;
-use dptop_summaries::{self as core, Integer, Kind, Label, Parameters, Tie, Weights, wire};
+use dptop_summaries::{self as core, Integer, Items, Kind, Label, Parameters, Tie, Weights, wire};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
@@ -58,6 +58,15 @@ impl SpaceSaving {
                 "counting broke off in the middle; the summary cannot be used. Count the stream again with a new one.",
             )),
         }
+    }
+}
+
+/// A single item.
+fn one<T: Copy + Sync>(label: T) -> Items<impl Fn(usize) -> Option<T> + Sync> {
+    Items {
+        length: 1,
+        nulls: false,
+        get: move |_| Some(label),
     }
 }
 
@@ -132,14 +141,12 @@ impl SpaceSaving {
                 let weights = Weights::Each(&weights);
                 match item {
                     None => Ok(()),
-                    Some(Item::Integer(label)) => {
-                        tables.extend_integers(1, |_| Some(label), weights, 1)
-                    }
+                    Some(Item::Integer(label)) => tables.extend_integers(one(label), weights, 1),
                     Some(Item::Text(label)) => {
-                        tables.extend_strings(Kind::Text, 1, |_| Some(label.as_bytes()), weights, 1)
+                        tables.extend_strings(Kind::Text, one(label.as_bytes()), weights, 1)
                     }
                     Some(Item::Bytes(label)) => {
-                        tables.extend_strings(Kind::Bytes, 1, |_| Some(label), weights, 1)
+                        tables.extend_strings(Kind::Bytes, one(label), weights, 1)
                     }
                 }
             })?

@@ -1,6 +1,6 @@
 //! Weights: how often each item of a batch counts.
 
-use dptop_summaries::{Integer, Kind};
+use dptop_summaries::{Integer, Items, Kind};
 use pyo3::prelude::*;
 
 use crate::batch::{LabelBatch, Labels, Visit, with_array};
@@ -67,15 +67,11 @@ struct ReadIntegers;
 impl Visit for ReadIntegers {
     type Output = Vec<Option<Integer>>;
 
-    fn integers(
-        self,
-        length: usize,
-        item: impl Fn(usize) -> Option<Integer> + Sync,
-    ) -> Self::Output {
-        (0..length).map(item).collect()
+    fn integers(self, items: Items<impl Fn(usize) -> Option<Integer> + Sync>) -> Self::Output {
+        (0..items.length).map(items.get).collect()
     }
 
-    fn strings<'a>(self, _: usize, _: impl Fn(usize) -> Option<&'a [u8]> + Sync) -> Self::Output {
+    fn strings<'a>(self, _: Items<impl Fn(usize) -> Option<&'a [u8]> + Sync>) -> Self::Output {
         Vec::new()
     }
 }

@@ -1,7 +1,7 @@
 //! Labels: the identity of an item. A table holds one kind, in a store with one entry per slot.
 
+use rapidhash::v3::{RapidSecrets, rapidhash_v3_nano_inline};
 use sha2::{Digest, Sha256};
-use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// The kind of label that a summary holds; the first item fixes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,17 +103,35 @@ pub enum Label<'a> {
     Bytes(Bytes<'a>),
 }
 
+/// What a summary's hash is keyed with, so that nobody who does not know it can choose labels that collide.
+#[derive(Clone, Copy)]
+pub(crate) struct HashKey {
+    integers: u64,
+    strings: RapidSecrets,
+}
+
+impl HashKey {
+    pub(crate) fn new(key: u64) -> Self {
+        Self {
+            integers: key,
+            strings: RapidSecrets::seed(key),
+        }
+    }
+}
+
 /// One label per slot, of one kind, and the hash that finds it.
 pub(crate) trait Store: Default + Send {
-    /// A store of that many slots, none with a label yet.
-    fn with_slots(slots: usize) -> Self;
+    /// Make it a store of that many slots, not fewer than before; the further ones have no label yet.
+    fn grow(&mut self, slots: usize);
 
     /// A borrowed label.
     type Ref<'a>: Copy + Send
     where
         Self: 'a;
 
-    fn hash(label: Self::Ref<'_>, seed: u64) -> u64;
+    fn hash(label: Self::Ref<'_>, key: &HashKey) -> u64;
+    /// Ask for the memory of a slot's label.
+    fn expect(&self, slot: usize);
     fn get(&self, slot: usize) -> Self::Ref<'_>;
     fn matches(&self, slot: usize, label: Self::Ref<'_>) -> bool;
     fn set(&mut self, slot: usize, label: Self::Ref<'_>);
@@ -147,16 +165,21 @@ impl Store for Integers {
     type Ref<'a> = Integer;
 
     #[inline(always)]
-    fn hash(label: Integer, seed: u64) -> u64 {
+    fn hash(label: Integer, key: &HashKey) -> u64 {
         // two rounds of multiplying to 128 bits and folding the halves
         let fold = |x: u64, factor: u64| {
             let product = u128::from(x) * u128::from(factor);
             product as u64 ^ (product >> 64) as u64
         };
         fold(
-            fold(label.bits ^ seed, 0x9FB2_1C65_1E98_DF25) ^ seed.rotate_left(32),
+            fold(label.bits ^ key.integers, 0x9FB2_1C65_1E98_DF25) ^ key.integers.rotate_left(32),
             0xA3B1_9535_4A39_B70D,
         )
+    }
+
+    #[inline(always)]
+    fn expect(&self, slot: usize) {
+        crate::cpu::prefetch(&self.bits, slot);
     }
 
     #[inline]
@@ -178,10 +201,11 @@ impl Store for Integers {
         self.set_above_signed(slot, label.above_signed);
     }
 
-    fn with_slots(slots: usize) -> Self {
-        Self {
-            bits: vec![0; slots],
-            above_signed: Vec::new(),
+    fn grow(&mut self, slots: usize) {
+        self.bits.reserve_exact(slots - self.bits.len());
+        self.bits.resize(slots, 0);
+        if !self.above_signed.is_empty() {
+            self.above_signed.resize(slots, false);
         }
     }
 
@@ -200,7 +224,7 @@ struct Span {
 }
 
 /// Bytes that may be lost besides as many as are in use, before the arena is rewritten.
-const RECLAIMED: usize = 1 << 16;
+const RECLAIMED: usize = 1 << 12;
 
 /// The bit of a length that marks a shortened label, here and in the saved form.
 pub(crate) const SHORTENED: u32 = 1 << 31;
@@ -219,7 +243,7 @@ impl Strings {
     fn append(&mut self, label: Bytes<'_>) -> Span {
         let start = self.arena.len();
         if self.arena.capacity() - start < label.bytes.len() {
-            self.arena.reserve_exact(label.bytes.len().max(start / 4)); // not double: it is most of the memory
+            self.arena.reserve_exact(label.bytes.len().max(start / 16)); // not double: it is most of the memory
         }
         self.arena.extend_from_slice(label.bytes);
         let length = label.bytes.len() as u32;
@@ -243,12 +267,39 @@ impl Strings {
     }
 }
 
+/// Whether two slices of one length are equal. Up to 32 bytes as two words that may overlap, without the call and the
+/// branches on the length that a loop would take.
+#[inline(always)]
+fn same_bytes(a: &[u8], b: &[u8]) -> bool {
+    if a.len() <= 32
+        && let Some(same) = same_ends::<16>(a, b).or_else(|| same_ends::<8>(a, b))
+    {
+        return same;
+    }
+    a == b
+}
+
+/// Whether the first and last `N` bytes are equal, if there are as many.
+#[inline(always)]
+fn same_ends<const N: usize>(a: &[u8], b: &[u8]) -> Option<bool> {
+    let first = a.first_chunk::<N>()? == b.first_chunk::<N>()?;
+    let last = a.last_chunk::<N>()? == b.last_chunk::<N>()?;
+    Some(first & last)
+}
+
 impl Store for Strings {
     type Ref<'a> = Bytes<'a>;
 
-    #[inline]
-    fn hash(label: Bytes<'_>, seed: u64) -> u64 {
-        xxh3_64_with_seed(label.bytes, seed ^ u64::from(label.shortened))
+    /// rapidhash v3, whose values no later release changes: partitions of saved summaries depend on them.
+    #[inline(always)]
+    fn hash(label: Bytes<'_>, key: &HashKey) -> u64 {
+        let hash = rapidhash_v3_nano_inline::<true, true>(label.bytes, &key.strings);
+        hash ^ u64::from(label.shortened)
+    }
+
+    #[inline(always)]
+    fn expect(&self, slot: usize) {
+        crate::cpu::prefetch(&self.spans, slot);
     }
 
     #[inline]
@@ -260,9 +311,15 @@ impl Store for Strings {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn matches(&self, slot: usize, label: Bytes<'_>) -> bool {
-        self.get(slot) == label
+        let span = &self.spans[slot];
+        let length = label.bytes.len() as u32 | if label.shortened { SHORTENED } else { 0 };
+        span.length == length
+            && same_bytes(
+                &self.arena[span.start..span.start + label.bytes.len()],
+                label.bytes,
+            )
     }
 
     fn set(&mut self, slot: usize, label: Bytes<'_>) {
@@ -276,22 +333,19 @@ impl Store for Strings {
         } else {
             self.spans[slot] = self.append(label);
         }
-        if self.arena.len() > 2 * self.used + RECLAIMED {
+        if self.arena.len() > self.used + self.used / 8 + RECLAIMED {
             self.reclaim();
         }
     }
 
-    fn with_slots(slots: usize) -> Self {
+    fn grow(&mut self, slots: usize) {
         let empty = Span {
             start: 0,
             length: 0,
             room: 0,
         };
-        Self {
-            arena: Vec::new(),
-            spans: vec![empty; slots],
-            used: 0,
-        }
+        self.spans.reserve_exact(slots - self.spans.len());
+        self.spans.resize(slots, empty);
     }
 
     fn heap_bytes(&self) -> usize {
@@ -305,7 +359,8 @@ mod tests {
 
     #[test]
     fn a_replaced_label_reads_back_and_the_arena_stays_bounded() {
-        let mut store = Strings::with_slots(16);
+        let mut store = Strings::default();
+        store.grow(16);
         for round in 0..10_000usize {
             let label = vec![round as u8; (round * 7919) % 200];
             let slot = round % 16;
@@ -319,7 +374,7 @@ mod tests {
             assert_eq!(store.get(slot).bytes, label);
             assert_eq!(store.get(slot).shortened, round % 3 == 0);
         }
-        assert!(store.arena.len() <= 2 * 16 * 200 + RECLAIMED);
+        assert!(store.arena.len() <= 16 * 200 * 9 / 8 + RECLAIMED + 200);
     }
 
     #[test]
@@ -335,7 +390,8 @@ mod tests {
 
     #[test]
     fn a_value_above_the_signed_range_differs_from_the_negative_with_its_bits() {
-        let mut store = Integers::with_slots(2);
+        let mut store = Integers::default();
+        store.grow(2);
         store.set(0, Integer::from(-1i64));
         store.set(1, Integer::from(u64::MAX));
         assert!(!store.matches(0, Integer::from(u64::MAX)));

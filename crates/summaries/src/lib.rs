@@ -5,15 +5,19 @@
 //! Laplace noise with integers only. [`wire`] is the saved form.
 #![deny(unsafe_code)] // cpu.rs alone allows it, and says why
 
+mod batch;
 mod cpu;
 pub mod label;
 pub mod noise;
+mod partitions;
 mod radix_heap;
+mod small_tables;
 pub mod space_saving;
 mod table;
 mod victims;
 pub mod wire;
 
+pub use batch::{Items, Weights};
 pub use label::{Integer, Kind, Label};
-pub use space_saving::{ExtendError, Parameters, SpaceSaving, Weights};
+pub use space_saving::{ExtendError, Parameters, SpaceSaving};
 pub use victims::Tie;

@@ -6,7 +6,8 @@
 
 use wide::u16x8;
 
-use crate::label::Store;
+use crate::batch::Part;
+use crate::label::{HashKey, Store};
 use crate::victims::{Tie, Victims};
 
 /// The count of a slot without a label.
@@ -19,14 +20,17 @@ const LOAD: (usize, usize) = (3, 4);
 const NEXT: u64 = 0xD6E8_FEB8_6659_FD93;
 /// Buckets of a sequence that are found by hash; those after them follow each other.
 const HASHED: u32 = 64;
+/// The number of an update after which they are numbered anew.
+const LAST_UPDATE: u32 = u32::MAX - 1;
 /// Buckets of a table with its first label.
 const FIRST_BUCKETS: usize = 2;
 
 /// SpaceSaving as in docs/privacy.md, "The variant": an update either raises the label's counter, or takes a free slot
 /// at its weight, or replaces the label with the minimum counter and adds its weight to it.
+#[repr(align(128))] // workers count into neighbouring tables
 pub(crate) struct Table<L> {
     capacity: usize,
-    seed: u64,
+    key: HashKey,
     tracked: usize,
     /// For each slot 16 bits of its label's hash, never 0; 0 for a slot without a label.
     tags: Vec<[u16; SLOTS]>,
@@ -64,10 +68,10 @@ fn tag(hash: u64) -> u16 {
 const DISPLACED: u16 = 1;
 
 impl<L: Store> Table<L> {
-    pub(crate) fn new(capacity: usize, tie: Tie, seed: u64) -> Self {
+    pub(crate) fn new(capacity: usize, tie: Tie, key: HashKey) -> Self {
         Self {
             capacity,
-            seed,
+            key,
             tracked: 0,
             tags: Vec::new(),
             furthest: 0,
@@ -138,38 +142,6 @@ impl<L: Store> Table<L> {
         None
     }
 
-    /// Make sure that so many updates can be numbered.
-    #[inline(always)]
-    pub(crate) fn expect_updates(&mut self, updates: usize) {
-        if (u32::MAX - self.updates) as usize <= updates {
-            self.renumber_updates();
-        }
-    }
-
-    /// Count `weight >= 1` occurrences in a row of the label with this hash. The caller keeps the sum of all weights
-    /// within 2^63 - 1, so that no counter wraps.
-    #[inline(always)]
-    pub(crate) fn update(&mut self, hash: u64, label: L::Ref<'_>, weight: u64) {
-        debug_assert!(weight >= 1);
-        self.updates += 1;
-        if let Some(slot) = self.find(hash, label) {
-            let count = self.counts[slot] + weight;
-            self.counts[slot] = count;
-            self.last_seen[slot] = self.updates;
-            self.victims.grown(slot, count);
-        } else if self.tracked < self.capacity {
-            self.take_free_slot(hash, label, weight);
-        } else {
-            let victim = self
-                .victims
-                .pop(&self.counts, &self.last_seen, self.updates);
-            let count = self.counts[victim] + weight;
-            self.remove(victim);
-            let slot = self.insert(hash, label, count);
-            self.victims.entered(slot, count);
-        }
-    }
-
     fn take_free_slot(&mut self, hash: u64, label: L::Ref<'_>, count: u64) {
         if self.tracked == self.tags.len() * SLOTS * LOAD.0 / LOAD.1 {
             self.grow();
@@ -235,7 +207,7 @@ impl<L: Store> Table<L> {
     #[cold]
     #[inline(never)]
     fn forget_displaced(&mut self, slot: usize) {
-        let first = self.bucket(L::hash(self.labels.get(slot), self.seed));
+        let first = self.bucket(L::hash(self.labels.get(slot), &self.key));
         self.displaced[first] -= 1;
     }
 
@@ -246,7 +218,8 @@ impl<L: Store> Table<L> {
         let doubled = (self.tags.len() * 2).max(FIRST_BUCKETS);
         let buckets = doubled.min(buckets_for(self.capacity));
         let slots = self.slots();
-        let labels = std::mem::replace(&mut self.labels, L::with_slots(buckets * SLOTS));
+        let labels = std::mem::take(&mut self.labels);
+        self.labels.grow(buckets * SLOTS);
         let counts = std::mem::replace(&mut self.counts, vec![FREE; buckets * SLOTS]);
         let last_seen = std::mem::replace(&mut self.last_seen, vec![0; buckets * SLOTS]);
         self.tags = vec![[0; SLOTS]; buckets];
@@ -254,7 +227,7 @@ impl<L: Store> Table<L> {
         self.displaced = vec![0; buckets];
         for slot in slots {
             let label = labels.get(slot);
-            let moved = self.insert(L::hash(label, self.seed), label, counts[slot]);
+            let moved = self.insert(L::hash(label, &self.key), label, counts[slot]);
             self.last_seen[moved] = last_seen[slot];
         }
     }
@@ -263,7 +236,7 @@ impl<L: Store> Table<L> {
     #[cold]
     #[inline(never)]
     fn renumber_updates(&mut self) {
-        let slots = self.slots_by_last_occurrence();
+        let slots = self.slots_by_last_occurrence(0);
         let filled_at = self.victims.filled_at();
         let before = slots.partition_point(|&slot| self.last_seen[slot] < filled_at);
         self.victims.renumbered(before as u32);
@@ -274,9 +247,43 @@ impl<L: Store> Table<L> {
         self.updates = slots.len() as u32 + 1;
     }
 
-    /// Add a saved label. Called in last-occurrence order. False if it is there already or no slot is free.
-    pub(crate) fn restore(&mut self, label: L::Ref<'_>, count: u64) -> bool {
-        let hash = L::hash(label, self.seed);
+    /// The slots that hold a label.
+    fn slots(&self) -> Vec<usize> {
+        let all = self.counts.iter().enumerate();
+        all.filter(|&(_, &count)| count != FREE)
+            .map(|(slot, _)| slot)
+            .collect()
+    }
+}
+
+impl<L: Store> Part<L> for Table<L> {
+    #[inline(always)]
+    fn update(&mut self, _: usize, hash: u64, label: L::Ref<'_>, weight: u64) {
+        debug_assert!(weight >= 1);
+        if self.updates == LAST_UPDATE {
+            self.renumber_updates();
+        }
+        self.updates += 1;
+        if let Some(slot) = self.find(hash, label) {
+            let count = self.counts[slot] + weight;
+            self.counts[slot] = count;
+            self.last_seen[slot] = self.updates;
+            self.victims.grown(slot, count);
+        } else if self.tracked < self.capacity {
+            self.take_free_slot(hash, label, weight);
+        } else {
+            let victim = self
+                .victims
+                .pop(&self.counts, &self.last_seen, self.updates);
+            let count = self.counts[victim] + weight;
+            self.remove(victim);
+            let slot = self.insert(hash, label, count);
+            self.victims.entered(slot, count);
+        }
+    }
+
+    fn restore(&mut self, _: usize, label: L::Ref<'_>, count: u64) -> bool {
+        let hash = L::hash(label, &self.key);
         if self.tracked == self.capacity || self.find(hash, label).is_some() {
             return false;
         }
@@ -285,29 +292,21 @@ impl<L: Store> Table<L> {
         true
     }
 
-    /// How many labels are tracked.
-    pub(crate) fn len(&self) -> usize {
-        self.tracked
+    fn slots_by_last_occurrence(&self, _: usize) -> Vec<usize> {
+        let mut slots = self.slots();
+        slots.sort_unstable_by_key(|&slot| self.last_seen[slot]);
+        slots
     }
 
-    pub(crate) fn label(&self, slot: usize) -> L::Ref<'_> {
+    fn label(&self, slot: usize) -> L::Ref<'_> {
         self.labels.get(slot)
     }
 
-    pub(crate) fn count(&self, slot: usize) -> u64 {
+    fn count(&self, slot: usize) -> u64 {
         self.counts[slot]
     }
 
-    /// The slots that hold a label.
-    fn slots(&self) -> Vec<usize> {
-        let all = self.counts.iter().enumerate();
-        all.filter(|&(_, &count)| count != FREE)
-            .map(|(slot, _)| slot)
-            .collect()
-    }
-
-    /// The minimum counter, 0 while a slot is free.
-    pub(crate) fn minimum(&self) -> u64 {
+    fn minimum(&self, _: usize) -> u64 {
         if self.tracked < self.capacity {
             0
         } else {
@@ -315,14 +314,7 @@ impl<L: Store> Table<L> {
         }
     }
 
-    /// The slots in the order of their labels' last occurrences, oldest first.
-    pub(crate) fn slots_by_last_occurrence(&self) -> Vec<usize> {
-        let mut slots = self.slots();
-        slots.sort_unstable_by_key(|&slot| self.last_seen[slot]);
-        slots
-    }
-
-    pub(crate) fn heap_bytes(&self) -> usize {
+    fn heap_bytes(&self) -> usize {
         self.labels.heap_bytes()
             + self.counts.capacity() * 8
             + self.last_seen.capacity() * 4
@@ -344,16 +336,17 @@ mod tests {
     impl Store for Colliding {
         type Ref<'a> = Integer;
 
-        fn with_slots(slots: usize) -> Self {
-            Self(Integers::with_slots(slots))
+        fn grow(&mut self, slots: usize) {
+            self.0.grow(slots);
         }
-        fn hash(label: Integer, _: u64) -> u64 {
+        fn hash(label: Integer, _: &HashKey) -> u64 {
             if label.bits.is_multiple_of(3) {
                 u64::MAX
             } else {
                 0
             }
         }
+        fn expect(&self, _: usize) {}
         fn get(&self, slot: usize) -> Integer {
             self.0.get(slot)
         }
@@ -371,15 +364,14 @@ mod tests {
     fn counters<L: for<'a> Store<Ref<'a> = Integer> + 'static>(
         table: &Table<L>,
     ) -> Vec<(u64, u64)> {
-        let slots = table.slots_by_last_occurrence();
+        let slots = table.slots_by_last_occurrence(0);
         let counter = |slot| (table.label(slot).bits, table.count(slot));
         slots.into_iter().map(counter).collect()
     }
 
     fn update<L: for<'a> Store<Ref<'a> = Integer>>(table: &mut Table<L>, label: u64, weight: u64) {
         let label = Integer::from(label);
-        table.expect_updates(1);
-        table.update(L::hash(label, 7), label, weight);
+        table.update(0, L::hash(label, &HashKey::new(7)), label, weight);
     }
 
     /// A stream of labels and weights, the same for the same seed.
@@ -405,8 +397,8 @@ mod tests {
     fn labels_with_one_hash_are_told_apart() {
         for tie in [Tie::LeastRecent, Tie::MostRecent] {
             for capacity in [1, 2, 7, 40, 150] {
-                let mut colliding = Table::<Colliding>::new(capacity, tie, 7);
-                let mut plain = Table::<Integers>::new(capacity, tie, 7);
+                let mut colliding = Table::<Colliding>::new(capacity, tie, HashKey::new(7));
+                let mut plain = Table::<Integers>::new(capacity, tie, HashKey::new(7));
                 for (label, weight) in stream(1, 200, 4000) {
                     update(&mut colliding, label, weight);
                     update(&mut plain, label, weight);
@@ -421,9 +413,9 @@ mod tests {
     fn numbering_the_updates_anew_changes_nothing() {
         for tie in [Tie::LeastRecent, Tie::MostRecent] {
             for start in 0..60 {
-                let mut late = Table::<Integers>::new(8, tie, 7);
-                let mut early = Table::<Integers>::new(8, tie, 7);
-                late.updates = u32::MAX - 2 - start;
+                let mut late = Table::<Integers>::new(8, tie, HashKey::new(7));
+                let mut early = Table::<Integers>::new(8, tie, HashKey::new(7));
+                late.updates = LAST_UPDATE - start;
                 for (label, weight) in stream(u64::from(start), 14, 200) {
                     update(&mut late, label, weight);
                     update(&mut early, label, weight);
@@ -437,7 +429,7 @@ mod tests {
     #[test]
     fn a_minimum_that_rises_too_fast_to_be_scanned_for_is_kept_in_a_heap_and_back() {
         for tie in [Tie::LeastRecent, Tie::MostRecent] {
-            let mut table = Table::<Integers>::new(64, tie, 7);
+            let mut table = Table::<Integers>::new(64, tie, HashKey::new(7));
             let mut twin: Vec<(u64, u64)> = Vec::new(); // oldest last occurrence first
             let mut heaped = 0;
             let heavy = (0..63).map(|label| (label, 200 + label % 5));

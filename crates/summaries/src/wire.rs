@@ -84,8 +84,9 @@ fn write_parameters(out: &mut Vec<u8>, parameters: &Parameters, kind: Option<Kin
 
 fn write_counters(out: &mut Vec<u8>, summary: &SpaceSaving) {
     for partition in 0..summary.parameters().partitions {
-        out.extend_from_slice(&(summary.tracked(partition) as u64).to_le_bytes());
-        for slot in summary.slots_by_last_occurrence(partition) {
+        let slots = summary.slots_by_last_occurrence(partition);
+        out.extend_from_slice(&(slots.len() as u64).to_le_bytes());
+        for slot in slots {
             out.extend_from_slice(&summary.count(partition, slot).to_le_bytes());
             match summary.label(partition, slot) {
                 Label::Integer(label) => {

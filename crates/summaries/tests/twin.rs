@@ -1,6 +1,6 @@
 //! The fast table against SpaceSaving written out: a list of (label, count) in last-occurrence order.
 
-use dptop_summaries::{Integer, Kind, Label, Parameters, SpaceSaving, Tie, Weights, wire};
+use dptop_summaries::{Integer, Items, Kind, Label, Parameters, SpaceSaving, Tie, Weights, wire};
 use proptest::prelude::*;
 
 struct Twin {
@@ -43,6 +43,15 @@ fn parameters(capacity: usize, partitions: usize, tie: Tie) -> Parameters {
         tie,
         max_label_bytes: 64,
         identity: [42; 16],
+    }
+}
+
+/// Items without nulls.
+fn all<F>(length: usize, get: F) -> Items<F> {
+    Items {
+        length,
+        nulls: false,
+        get,
     }
 }
 
@@ -104,41 +113,68 @@ proptest! {
             twin.update(label.into(), weight);
             if text {
                 let label = label.to_string();
-                summary.extend_strings(Kind::Text, 1, |_| Some(label.as_bytes()), Weights::Each(&[weight]), 1).unwrap();
+                summary.extend_strings(Kind::Text, all(1, |_| Some(label.as_bytes())), Weights::Each(&[weight]), 1).unwrap();
             } else {
-                summary.extend_integers(1, |_| Some(Integer::from(label)), Weights::Each(&[weight]), 1).unwrap();
+                summary.extend_integers(all(1, |_| Some(Integer::from(label))), Weights::Each(&[weight]), 1).unwrap();
             }
         }
         prop_assert_eq!(counters(&summary, 0), twin.counters);
         prop_assert_eq!(summary.length(), stream.iter().map(|s| s.1).sum::<u64>());
     }
 
+    /// Tables of up to 64 counters are kept in another way than larger ones; capacities on both sides of that.
     #[test]
-    fn partitions_and_workers_change_nothing_within_a_table(
-        capacity in 4usize..40,
-        partitions in 1usize..4,
+    fn each_partition_equals_a_twin_of_its_labels_with_any_number_of_workers(
+        partitions in 2usize..80,
+        counters_each in prop_oneof![1usize..10, 10usize..70],
+        more in 0usize..80,
         tie in tie(),
-        stream in prop::collection::vec(0i64..100, 0..600),
+        text in any::<bool>(),
+        stream in prop_oneof![
+            prop::collection::vec((-50i64..50, weight()), 0..600),
+            prop::collection::vec((0i64..5000, Just(1)), 0..3000),
+        ],
+        save_at in 0usize..3000,
+        workers in 1usize..5,
     ) {
-        let run = |threads| {
-            let mut summary = SpaceSaving::new(parameters(capacity, partitions, tie));
-            summary.extend_integers(stream.len(), |i| Some(Integer::from(stream[i])), Weights::Unit, threads).unwrap();
-            save_and_load(summary)
-        };
-        let (one, many) = (run(1), run(3));
-        let mut seen = 0;
-        for partition in 0..partitions {
-            let found = counters(&one, partition);
-            prop_assert_eq!(&found, &counters(&many, partition));
-            let of_partition: Vec<_> = found.iter().map(|c| c.0).collect();
-            for other in 0..partitions {
-                let theirs = counters(&one, other);
-                prop_assert!(other == partition || theirs.iter().all(|c| !of_partition.contains(&c.0)));
+        let capacity = partitions * counters_each + more % partitions;
+        let share = |partition| counters_each + usize::from(partition < more % partitions);
+        // with room for all labels, it tells which partition a label belongs to
+        let mut roomy = SpaceSaving::new(parameters(partitions * 5000, partitions, tie));
+        let mut summary = SpaceSaving::new(parameters(capacity, partitions, tie));
+        extend(&mut roomy, &stream, text, 1);
+        let (before, after) = stream.split_at(save_at.min(stream.len()));
+        extend(&mut summary, before, text, workers);
+        summary = save_and_load(summary);
+        extend(&mut summary, after, text, workers);
+        let all: Vec<_> = (0..partitions).map(|partition| counters(&roomy, partition)).collect();
+        for (partition, labels) in all.iter().enumerate() {
+            let mut twin = Twin { capacity: share(partition), tie, counters: Vec::new() };
+            for &(label, weight) in &stream {
+                if labels.iter().any(|&(x, _)| x == i128::from(label)) {
+                    twin.update(label.into(), weight);
+                }
             }
-            seen += found.iter().map(|c| c.1).sum::<u64>();
+            prop_assert_eq!(counters(&summary, partition), twin.counters.clone());
+            let minimum = twin.counters.iter().map(|c| c.1).min().unwrap_or(0);
+            let full = twin.counters.len() == share(partition);
+            prop_assert_eq!(summary.minimum(partition), if full { minimum } else { 0 });
         }
-        prop_assert_eq!(seen, stream.len() as u64);
     }
+}
+
+fn extend(summary: &mut SpaceSaving, stream: &[(i64, u64)], text: bool, workers: usize) {
+    let weights: Vec<u64> = stream.iter().map(|&(_, weight)| weight).collect();
+    let weights = Weights::Each(&weights);
+    let texts: Vec<String> = stream.iter().map(|(label, _)| label.to_string()).collect();
+    if text {
+        let item = |i: usize| Some(texts[i].as_bytes());
+        summary.extend_strings(Kind::Text, all(stream.len(), item), weights, workers)
+    } else {
+        let item = |i: usize| Some(Integer::from(stream[i].0));
+        summary.extend_integers(all(stream.len(), item), weights, workers)
+    }
+    .unwrap();
 }
 
 #[test]
@@ -148,8 +184,7 @@ fn every_flipped_bit_and_every_cut_is_refused() {
     summary
         .extend_strings(
             Kind::Text,
-            5,
-            |i| Some(labels[i].as_bytes()),
+            all(5, |i: usize| Some(labels[i].as_bytes())),
             Weights::Unit,
             1,
         )

@@ -1,7 +1,7 @@
 //! The streams of the Rust benchmarks: the same on every machine and with every version of every crate, so that
 //! instruction counts can be compared. That is why no random number crate makes them.
 
-use dptop_summaries::{Integer, Kind, Parameters, SpaceSaving, Tie, Weights};
+use dptop_summaries::{Integer, Items, Kind, Parameters, SpaceSaving, Tie, Weights};
 
 /// SplitMix64: a bijection of the 64-bit numbers that leaves no order among them.
 fn scramble(number: u64) -> u64 {
@@ -88,20 +88,24 @@ pub fn summary(capacity: usize, partitions: usize) -> SpaceSaving {
 
 /// Count integers as the Python package does for an array without nulls.
 pub fn count(summary: &mut SpaceSaving, items: &[i64], weights: Weights<'_>) {
+    let items = Items {
+        length: items.len(),
+        nulls: false,
+        get: |at: usize| Some(Integer::from(items[at])),
+    };
     summary
-        .extend_integers(items.len(), |at| Some(Integer::from(items[at])), weights, 1)
+        .extend_integers(items, weights, 1)
         .expect("integers within the length of a stream");
 }
 
 /// Count strings as the Python package does for an array without nulls.
 pub fn count_strings(summary: &mut SpaceSaving, items: &Strings) {
+    let items = Items {
+        length: items.len(),
+        nulls: false,
+        get: |at| Some(items.get(at)),
+    };
     summary
-        .extend_strings(
-            Kind::Text,
-            items.len(),
-            |at| Some(items.get(at)),
-            Weights::Unit,
-            1,
-        )
+        .extend_strings(Kind::Text, items, Weights::Unit, 1)
         .expect("strings within the length of a stream");
 }

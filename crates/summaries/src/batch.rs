@@ -1,0 +1,382 @@
+//! Applying a batch of items to tables, in stream order, by one worker or several.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use crate::label::{self, Bytes, HashKey, Integer, Integers, Kind, Store, Strings};
+
+/// Items that are hashed before the first of them is counted: their labels are on the way from memory by then.
+const HASHED_BLOCK: usize = 64;
+/// Items that several workers hash before the first of them is counted.
+const SHARED_BLOCK: usize = 1 << 16;
+
+/// How often each item of a batch counts.
+#[derive(Clone, Copy, Debug)]
+pub enum Weights<'a> {
+    /// Once.
+    Unit,
+    /// As often as the number at the item's position says; 0 leaves the summary as it is.
+    Each(&'a [u64]),
+}
+
+impl Weights<'_> {
+    #[inline(always)]
+    fn get(&self, position: usize) -> u64 {
+        match self {
+            Self::Unit => 1,
+            Self::Each(weights) => weights[position],
+        }
+    }
+}
+
+/// Items in stream order.
+#[derive(Clone, Copy, Debug)]
+pub struct Items<F> {
+    /// How many there are, nulls included.
+    pub length: usize,
+    /// Whether there may be nulls; if not, `get` has a label at every position below the length.
+    pub nulls: bool,
+    /// The label at a position, `None` for a null, which is skipped.
+    pub get: F,
+}
+
+impl<T, F: Fn(usize) -> Option<T>> Items<F> {
+    /// The sum of the weights of all items but nulls, or `None` above 2^64 - 1.
+    pub(crate) fn weight(&self, weights: Weights<'_>) -> Option<u64> {
+        let counts = |&position: &usize| !self.nulls || (self.get)(position).is_some();
+        match weights {
+            Weights::Unit if !self.nulls => Some(self.length as u64),
+            Weights::Unit => Some((0..self.length).filter(counts).count() as u64),
+            Weights::Each(weights) => (0..self.length)
+                .filter(counts)
+                .try_fold(0u64, |sum, position| sum.checked_add(weights[position])),
+        }
+    }
+}
+
+/// A batch of items for a store of labels.
+pub(crate) trait Batch<L: Store>: Sync {
+    /// How many items there are.
+    fn len(&self) -> usize;
+
+    /// Ask for the memory of a label that will be read soon.
+    fn expect(&self, _position: usize) {}
+
+    /// The label at a position, unless it is null. `shortened` lends the room for a label above the length limit.
+    fn get<'a>(&'a self, position: usize, shortened: &'a mut Vec<u8>) -> Option<L::Ref<'a>>;
+}
+
+pub(crate) struct IntegerBatch<F>(pub(crate) Items<F>);
+
+impl<F: Fn(usize) -> Option<Integer> + Sync> Batch<Integers> for IntegerBatch<F> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.0.length
+    }
+
+    #[inline(always)]
+    fn get(&self, position: usize, _: &mut Vec<u8>) -> Option<Integer> {
+        (self.0.get)(position)
+    }
+}
+
+pub(crate) struct StringBatch<'s, F> {
+    pub(crate) items: Items<F>,
+    pub(crate) limit: usize,
+    pub(crate) kind: Kind,
+    pub(crate) lent: PhantomData<&'s [u8]>,
+}
+
+impl<'s, F: Fn(usize) -> Option<&'s [u8]> + Sync> Batch<Strings> for StringBatch<'s, F> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.items.length
+    }
+
+    #[inline(always)]
+    fn expect(&self, position: usize) {
+        if let Some(bytes) = (self.items.get)(position) {
+            crate::cpu::prefetch(bytes, 0);
+        }
+    }
+
+    #[inline(always)]
+    fn get<'a>(&'a self, position: usize, shortened: &'a mut Vec<u8>) -> Option<Bytes<'a>> {
+        let bytes = (self.items.get)(position)?;
+        if bytes.len() <= self.limit {
+            return Some(Bytes {
+                bytes,
+                shortened: false,
+            });
+        }
+        label::shorten(bytes, self.limit, self.kind, shortened);
+        Some(Bytes {
+            bytes: shortened,
+            shortened: true,
+        })
+    }
+}
+
+/// Tables that one worker counts into, by number; one table alone has number 0. Slots are the part's own numbers.
+pub(crate) trait Part<L: Store>: Send {
+    /// Whether the part is so large that its memory is worth asking for ahead.
+    fn is_large(&self) -> bool {
+        false
+    }
+
+    /// Ask for what says where in a table a label stands.
+    fn expect(&self, _table: usize) {}
+
+    /// Ask for what an update of a label touches, after [`expect`](Self::expect).
+    fn seek(&self, _table: usize, _hash: u64) {}
+
+    /// Count `weight >= 1` occurrences in a row of the label with this hash. The caller keeps the sum of all weights
+    /// within 2^63 - 1, so that no counter wraps.
+    fn update(&mut self, table: usize, hash: u64, label: L::Ref<'_>, weight: u64);
+
+    /// Add a saved label. Called in last-occurrence order. False if it is there already or no slot is free.
+    fn restore(&mut self, table: usize, label: L::Ref<'_>, count: u64) -> bool;
+
+    /// The slots that hold a label, in the order of the labels' last occurrences, oldest first.
+    fn slots_by_last_occurrence(&self, table: usize) -> Vec<usize>;
+
+    /// The label in a slot that holds one.
+    fn label(&self, slot: usize) -> L::Ref<'_>;
+
+    /// The counter in a slot that holds a label.
+    fn count(&self, slot: usize) -> u64;
+
+    /// The minimum counter, 0 while a slot is free.
+    fn minimum(&self, table: usize) -> u64;
+
+    /// Bytes of memory that the part takes besides itself.
+    fn heap_bytes(&self) -> usize;
+}
+
+/// Which table counts a label: it depends on the label alone.
+#[derive(Clone, Copy)]
+pub(crate) struct Routing {
+    /// Tables in all.
+    pub(crate) tables: usize,
+    /// A part has 2^shift tables, the last one perhaps less.
+    pub(crate) shift: u32,
+    /// Keys the hash.
+    pub(crate) key: HashKey,
+}
+
+impl Routing {
+    /// The table of a label. The bits used are not those that a table looks at first.
+    #[inline(always)]
+    pub(crate) fn table(&self, hash: u64) -> usize {
+        (((hash.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) * self.tables as u64) >> 32) as usize
+    }
+
+    /// The part of a table, and the table's number in it.
+    #[inline(always)]
+    pub(crate) fn place(&self, table: usize) -> (usize, usize) {
+        (table >> self.shift, table & ((1 << self.shift) - 1))
+    }
+}
+
+/// Items to count, and what is needed to do it.
+pub(crate) struct Work<'a, B> {
+    pub(crate) batch: &'a B,
+    pub(crate) weights: Weights<'a>,
+    pub(crate) routing: Routing,
+}
+
+impl<B> Work<'_, B> {
+    /// Count all items in stream order, with up to `threads` workers; the result does not depend on their number.
+    pub(crate) fn apply<L: Store, P: Part<L>>(&self, parts: &mut [P], threads: usize)
+    where
+        B: Batch<L>,
+    {
+        let workers = threads.min(parts.len());
+        if workers > 1 {
+            return self.apply_shared(parts, workers);
+        }
+        crate::cpu::best(
+            #[inline(always)]
+            || self.apply_alone(parts),
+        );
+    }
+
+    #[inline(always)]
+    fn apply_alone<L: Store, P: Part<L>>(&self, parts: &mut [P])
+    where
+        B: Batch<L>,
+    {
+        let mut hashes = [0; HASHED_BLOCK];
+        let mut shortened = Vec::new();
+        for block in (0..self.batch.len()).step_by(HASHED_BLOCK) {
+            let hashes = &mut hashes[..HASHED_BLOCK.min(self.batch.len() - block)];
+            for (offset, hash) in hashes.iter_mut().enumerate() {
+                self.expect(block + offset + HASHED_BLOCK);
+                *hash = self.hash(block + offset, &mut shortened);
+            }
+            if self.routing.tables == 1 {
+                for (offset, &hash) in hashes.iter().enumerate() {
+                    self.count(&mut parts[0], 0, block + offset, hash, &mut shortened);
+                }
+                continue;
+            }
+            if parts[0].is_large() {
+                self.ask_ahead(parts, hashes);
+            }
+            for (offset, &hash) in hashes.iter().enumerate() {
+                let (part, table) = self.routing.place(self.routing.table(hash));
+                self.count(
+                    &mut parts[part],
+                    table,
+                    block + offset,
+                    hash,
+                    &mut shortened,
+                );
+            }
+        }
+    }
+
+    /// Have the memory for a block of items on its way before the first of them is counted.
+    #[inline(always)]
+    fn ask_ahead<L: Store, P: Part<L>>(&self, parts: &[P], hashes: &[u64]) {
+        for &hash in hashes {
+            let (part, table) = self.routing.place(self.routing.table(hash));
+            parts[part].expect(table);
+        }
+        for &hash in hashes {
+            let (part, table) = self.routing.place(self.routing.table(hash));
+            parts[part].seek(table, hash);
+        }
+    }
+
+    /// Ask for the memory of the label at a position, if there is one.
+    #[inline(always)]
+    fn expect<L: Store>(&self, position: usize)
+    where
+        B: Batch<L>,
+    {
+        if position < self.batch.len() {
+            self.batch.expect(position);
+        }
+    }
+
+    /// The hash of the label at a position; any number for a null.
+    #[inline(always)]
+    fn hash<L: Store>(&self, position: usize, shortened: &mut Vec<u8>) -> u64
+    where
+        B: Batch<L>,
+    {
+        match self.batch.get(position, shortened) {
+            Some(label) => L::hash(label, &self.routing.key),
+            None => 0,
+        }
+    }
+
+    #[inline(always)]
+    fn count<L: Store, P: Part<L>>(
+        &self,
+        part: &mut P,
+        table: usize,
+        position: usize,
+        hash: u64,
+        shortened: &mut Vec<u8>,
+    ) where
+        B: Batch<L>,
+    {
+        let weight = self.weights.get(position);
+        if weight > 0
+            && let Some(label) = self.batch.get(position, shortened)
+        {
+            part.update(table, hash, label, weight);
+        }
+    }
+
+    /// Each worker owns a range of parts. Block by block it hashes a piece of the items and lists them by their owners;
+    /// then it counts what all workers have listed for it, in stream order, so that every table sees what it would see
+    /// with one worker. The next block is hashed in the same turn: workers meet once a block.
+    fn apply_shared<L: Store, P: Part<L>>(&self, parts: &mut [P], workers: usize)
+    where
+        B: Batch<L>,
+    {
+        let owned = parts.len().div_ceil(workers);
+        let workers = parts.len().div_ceil(owned);
+        let owners: Vec<usize> = (0..parts.len()).map(|part| part / owned).collect();
+        let mut listed = vec![vec![List::default(); workers]; workers];
+        let mut next = listed.clone();
+        let mut counted = 0;
+        let mut hashed = 0;
+        while counted < self.batch.len() {
+            let end = self.batch.len().min(hashed + SHARED_BLOCK);
+            let piece = (end - hashed).div_ceil(workers);
+            std::thread::scope(|scope| {
+                let work = parts.chunks_mut(owned).zip(&mut next).enumerate();
+                for (worker, (own, lists)) in work {
+                    let (listed, owners) = (&listed, &owners);
+                    let start = end.min(hashed + worker * piece);
+                    scope.spawn(move || {
+                        crate::cpu::best(
+                            #[inline(always)]
+                            move || {
+                                for lists in listed {
+                                    self.count_listed(own, worker * owned, &lists[worker].0);
+                                }
+                                self.list(start..end.min(start + piece), owners, lists);
+                            },
+                        );
+                    });
+                }
+            });
+            std::mem::swap(&mut listed, &mut next);
+            (counted, hashed) = (hashed, end);
+        }
+    }
+    /// List the items at some positions by the owner of their table.
+    #[inline(always)]
+    fn list<L: Store>(&self, positions: Range<usize>, owners: &[usize], lists: &mut [List])
+    where
+        B: Batch<L>,
+    {
+        let mut shortened = Vec::new();
+        lists.iter_mut().for_each(|list| list.0.clear());
+        for position in positions {
+            self.expect(position + HASHED_BLOCK);
+            let hash = self.hash(position, &mut shortened);
+            let (part, _) = self.routing.place(self.routing.table(hash));
+            lists[owners[part]].0.push(Listed { hash, position });
+        }
+    }
+
+    /// Count listed items into parts, of which `first` is the number of the first.
+    #[inline(always)]
+    fn count_listed<L: Store, P: Part<L>>(&self, parts: &mut [P], first: usize, items: &[Listed])
+    where
+        B: Batch<L>,
+    {
+        let mut shortened = Vec::new();
+        for (number, &Listed { hash, position }) in items.iter().enumerate() {
+            if let Some(ahead) = items.get(number + HASHED_BLOCK) {
+                self.expect(ahead.position);
+            }
+            let (part, table) = self.routing.place(self.routing.table(hash));
+            self.count(
+                &mut parts[part - first],
+                table,
+                position,
+                hash,
+                &mut shortened,
+            );
+        }
+    }
+}
+
+/// Items for one worker, on cache lines of their own: another worker appends to the next list at the same time.
+#[derive(Clone, Default)]
+#[repr(align(128))]
+struct List(Vec<Listed>);
+
+/// An item that has been hashed, for the owner of its table.
+#[derive(Clone, Copy)]
+struct Listed {
+    hash: u64,
+    position: usize,
+}

@@ -1,0 +1,394 @@
+//! Many SpaceSaving tables of a few counters each, side by side in the same arrays.
+//!
+//! A table this small needs no queue of victims: one look at its keys finds the label to evict. A key is
+//! (count, last occurrence, slot), so that the smallest key is the least recent label at the minimum (or, with the
+//! occurrences numbered downwards, the most recent one), and a free slot, whose count is 0, goes before any label.
+//! So an update takes constant time on every stream, growth of the arrays aside.
+
+use wide::u16x8;
+
+use crate::batch::Part;
+use crate::label::{HashKey, Store};
+use crate::victims::Tie;
+
+/// The largest table: its slots fit into the bits of one word.
+pub(crate) const MAX_SLOTS: usize = 64;
+
+/// Slots whose tags are compared at once.
+const ROW: usize = 8;
+/// Bits of a key that say the slot.
+const SLOT_BITS: u32 = 6;
+/// Bits of a key that say when the label last occurred.
+const ORDER_BITS: u32 = 26;
+/// Bits of a key that hold the lower part of the count.
+const COUNT_BITS: u32 = 31;
+const LAST_ORDER: u32 = (1 << ORDER_BITS) - 1;
+const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
+/// Slots of a range whose memory is worth asking for ahead: more than a second-level cache holds with the other ranges.
+const LARGE: usize = 1 << 11;
+/// The place of a table that has no label yet.
+const NOWHERE: u32 = u32::MAX;
+
+/// A range of a summary's tables, each of at most [`MAX_SLOTS`] counters.
+#[repr(align(128))] // workers count into neighbouring ranges
+pub(crate) struct SmallTables<L> {
+    tie: Tie,
+    key: HashKey,
+    /// For each table how many counters it has.
+    capacities: Capacities,
+    /// Rows of slots that a table takes in the arrays below.
+    rows: usize,
+    /// For each table its place in the arrays, or [`NOWHERE`].
+    places: Vec<u32>,
+    /// For each place the number of updates of the table, numbered anew before it exceeds [`LAST_ORDER`].
+    updates: Vec<u32>,
+    /// For each slot 16 bits of its label's hash, never 0; 0 for a slot without a label.
+    tags: Vec<[u16; ROW]>,
+    /// For each slot, from the top: count, order, slot. Never negative, so that it compares as a signed number too.
+    keys: Vec<i64>,
+    /// For each slot the bits of its count above [`COUNT_BITS`]; no slots before there is such a count.
+    high: Vec<u32>,
+    labels: L,
+}
+
+/// The counters of a range of tables: `larger` tables have one more than the others.
+#[derive(Clone, Copy)]
+pub(crate) struct Capacities {
+    pub(crate) tables: usize,
+    pub(crate) counters: usize,
+    pub(crate) larger: usize,
+}
+
+impl Capacities {
+    pub(crate) fn of(&self, table: usize) -> usize {
+        self.counters + usize::from(table < self.larger)
+    }
+
+    fn most(&self) -> usize {
+        self.of(0)
+    }
+}
+
+#[inline(always)]
+fn tag(hash: u64) -> u16 {
+    (hash as u16).max(1)
+}
+
+impl<L: Store> SmallTables<L> {
+    pub(crate) fn new(capacities: Capacities, tie: Tie, key: HashKey) -> Self {
+        debug_assert!(capacities.most() <= MAX_SLOTS);
+        Self {
+            tie,
+            key,
+            capacities,
+            rows: capacities.most().div_ceil(ROW),
+            places: vec![NOWHERE; capacities.tables],
+            updates: Vec::new(),
+            tags: Vec::new(),
+            keys: Vec::new(),
+            high: Vec::new(),
+            labels: L::default(),
+        }
+    }
+
+    /// The slots of the table at a place that have the tag of a hash, as bits.
+    #[inline(always)]
+    fn with_tag(&self, place: usize, hash: u64) -> u64 {
+        let tag = u16x8::splat(tag(hash));
+        let first = place * self.rows;
+        let mut found = 0u64;
+        for (row, tags) in self.tags[first..first + self.rows].iter().enumerate() {
+            found |= u64::from(u16x8::new(*tags).simd_eq(tag).to_bitmask()) << (row * ROW);
+        }
+        found
+    }
+
+    #[inline(always)]
+    fn find(&self, place: usize, hash: u64, label: L::Ref<'_>) -> Option<usize> {
+        let mut found = self.with_tag(place, hash);
+        while found != 0 {
+            let slot = place * self.rows * ROW + found.trailing_zeros() as usize;
+            if self.labels.matches(slot, label) {
+                return Some(slot);
+            }
+            found &= found - 1;
+        }
+        None
+    }
+
+    /// The slot to take: a free one, or that of the label to evict.
+    #[inline(always)]
+    fn victim(&self, place: usize, capacity: usize) -> usize {
+        let first = place * self.rows * ROW;
+        let range = first..first + capacity;
+        let key = match self.high.get(range.clone()) {
+            None => smallest(&self.keys[range]),
+            Some(high) => smallest_of_low(&self.keys[range], high),
+        };
+        first + (key as u64 & ((1 << SLOT_BITS) - 1)) as usize
+    }
+
+    /// The count of a slot, or its lower bits.
+    #[inline(always)]
+    fn low(&self, slot: usize) -> u64 {
+        self.keys[slot] as u64 >> (ORDER_BITS + SLOT_BITS)
+    }
+
+    /// Set the count of a slot, or its lower bits, and that its label has just occurred.
+    #[inline(always)]
+    fn set_key(&mut self, place: usize, slot: usize, count: u64) {
+        let order = match self.tie {
+            Tie::LeastRecent => self.updates[place],
+            Tie::MostRecent => LAST_ORDER - self.updates[place],
+        };
+        let number = (slot - place * self.rows * ROW) as u64;
+        let key = (count << ORDER_BITS | u64::from(order)) << SLOT_BITS | number;
+        self.keys[slot] = key as i64;
+    }
+
+    /// Set the count of a slot where there are counts that do not fit into a key. `low` is the new count without the
+    /// slot's higher bits so far.
+    #[cold]
+    #[inline(never)]
+    fn raise_high(&mut self, place: usize, slot: usize, low: u64) {
+        self.high.resize(self.keys.len(), 0);
+        self.high[slot] += (low >> COUNT_BITS) as u32;
+        self.set_key(place, slot, low & COUNT_MASK);
+    }
+
+    /// Number the occurrences in a table anew, from 1, in their order.
+    #[cold]
+    #[inline(never)]
+    fn renumber_updates(&mut self, place: usize) {
+        let slots = self.by_last_occurrence(place);
+        for (number, &slot) in slots.iter().enumerate() {
+            self.updates[place] = number as u32 + 1;
+            self.set_key(place, slot, self.low(slot));
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_place(&mut self, table: usize) -> usize {
+        let place = self.updates.len();
+        if place == self.updates.capacity() {
+            // by a half, not to double: what waits to be used is the waste
+            let more = (place / 2).max(4).min(self.capacities.tables - place);
+            self.updates.reserve_exact(more);
+            self.tags.reserve_exact(more * self.rows);
+            self.keys.reserve_exact(more * self.rows * ROW);
+            self.labels.grow((place + more) * self.rows * ROW);
+        }
+        self.updates.push(0);
+        self.tags.resize((place + 1) * self.rows, [0; ROW]);
+        self.keys.extend(0..(self.rows * ROW) as i64);
+        if !self.high.is_empty() {
+            self.high.resize(self.keys.len(), 0);
+        }
+        self.places[table] = place as u32;
+        place
+    }
+
+    /// The place of a table that has had a label.
+    #[inline(always)]
+    fn place(&self, table: usize) -> Option<usize> {
+        let place = self.places[table];
+        (place != NOWHERE).then_some(place as usize)
+    }
+
+    /// The slots of the table at a place that hold a label, oldest last occurrence first.
+    fn by_last_occurrence(&self, place: usize) -> Vec<usize> {
+        let first = place * self.rows * ROW;
+        let mut slots: Vec<usize> = (first..first + self.rows * ROW)
+            .filter(|&slot| self.keys[slot] >> SLOT_BITS != 0)
+            .collect();
+        slots.sort_unstable_by_key(|&slot| self.keys[slot] & (i64::from(LAST_ORDER) << SLOT_BITS));
+        if self.tie == Tie::MostRecent {
+            slots.reverse();
+        }
+        slots
+    }
+}
+
+impl<L: Store> Part<L> for SmallTables<L> {
+    #[inline(always)]
+    fn is_large(&self) -> bool {
+        self.keys.len() >= LARGE
+    }
+
+    #[inline(always)]
+    fn expect(&self, table: usize) {
+        if let Some(place) = self.place(table) {
+            crate::cpu::prefetch(&self.tags, place * self.rows);
+        }
+    }
+
+    #[inline(always)]
+    fn seek(&self, table: usize, hash: u64) {
+        if let Some(place) = self.place(table) {
+            let first = place * self.rows * ROW;
+            let slot = match self.with_tag(place, hash) {
+                0 => first,
+                found => first + found.trailing_zeros() as usize,
+            };
+            crate::cpu::prefetch(&self.keys, slot);
+            self.labels.expect(slot);
+        }
+    }
+
+    #[inline(always)]
+    fn update(&mut self, table: usize, hash: u64, label: L::Ref<'_>, weight: u64) {
+        debug_assert!(weight >= 1);
+        let place = match self.place(table) {
+            Some(place) => place,
+            None => self.take_place(table),
+        };
+        if self.updates[place] == LAST_ORDER {
+            self.renumber_updates(place);
+        }
+        self.updates[place] += 1;
+        let slot = match self.find(place, hash, label) {
+            Some(slot) => slot,
+            None => {
+                let slot = self.victim(place, self.capacities.of(table));
+                self.tags[slot / ROW][slot % ROW] = tag(hash);
+                self.labels.set(slot, label);
+                slot
+            }
+        };
+        let count = self.low(slot) + weight;
+        if count <= COUNT_MASK && self.high.is_empty() {
+            self.set_key(place, slot, count);
+        } else {
+            self.raise_high(place, slot, count);
+        }
+    }
+
+    fn restore(&mut self, table: usize, label: L::Ref<'_>, count: u64) -> bool {
+        let hash = L::hash(label, &self.key);
+        if let Some(place) = self.place(table) {
+            let full = self.by_last_occurrence(place).len() == self.capacities.of(table);
+            if full || self.find(place, hash, label).is_some() {
+                return false;
+            }
+        }
+        self.update(table, hash, label, count);
+        true
+    }
+
+    fn slots_by_last_occurrence(&self, table: usize) -> Vec<usize> {
+        let place = self.place(table);
+        place.map_or(Vec::new(), |place| self.by_last_occurrence(place))
+    }
+
+    fn label(&self, slot: usize) -> L::Ref<'_> {
+        self.labels.get(slot)
+    }
+
+    fn count(&self, slot: usize) -> u64 {
+        let high = self.high.get(slot).copied().unwrap_or(0);
+        u64::from(high) << COUNT_BITS | self.low(slot)
+    }
+
+    fn minimum(&self, table: usize) -> u64 {
+        let slots = self.slots_by_last_occurrence(table);
+        if slots.len() < self.capacities.of(table) {
+            return 0;
+        }
+        let counts = slots.into_iter().map(|slot| self.count(slot));
+        counts.min().unwrap_or(0)
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.labels.heap_bytes()
+            + self.keys.capacity() * 8
+            + self.tags.capacity() * 2 * ROW
+            + (self.places.capacity() + self.updates.capacity() + self.high.capacity()) * 4
+    }
+}
+
+/// The smallest key, four at a time.
+#[inline(always)]
+fn smallest(keys: &[i64]) -> i64 {
+    let (fours, rest) = keys.as_chunks::<4>();
+    let least = fours.iter().fold([i64::MAX; 4], |least, keys| {
+        std::array::from_fn(|i| least[i].min(keys[i]))
+    });
+    least
+        .into_iter()
+        .chain(rest.iter().copied())
+        .fold(i64::MAX, i64::min)
+}
+
+/// The key of the smallest count where `high` has the higher bits of counts; mostly these are 0 somewhere.
+#[cold]
+#[inline(never)]
+fn smallest_of_low(keys: &[i64], high: &[u32]) -> i64 {
+    let slots = keys.iter().zip(high);
+    slots
+        .min_by_key(|&(key, high)| (high, key))
+        .map_or(0, |(&key, _)| key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::label::{Integer, Integers};
+
+    fn tables(tie: Tie) -> SmallTables<Integers> {
+        let capacities = Capacities {
+            tables: 3,
+            counters: 10,
+            larger: 1,
+        };
+        SmallTables::new(capacities, tie, HashKey::new(7))
+    }
+
+    fn update(tables: &mut SmallTables<Integers>, table: usize, label: u64, weight: u64) {
+        let label = Integer::from(label);
+        tables.update(
+            table,
+            Integers::hash(label, &HashKey::new(7)),
+            label,
+            weight,
+        );
+    }
+
+    fn counters(tables: &SmallTables<Integers>, table: usize) -> Vec<(u64, u64)> {
+        let slots = tables.slots_by_last_occurrence(table).into_iter();
+        slots
+            .map(|slot| (tables.label(slot).bits, tables.count(slot)))
+            .collect()
+    }
+
+    #[test]
+    fn numbering_the_updates_anew_changes_nothing() {
+        for tie in [Tie::LeastRecent, Tie::MostRecent] {
+            for start in 0..40 {
+                let (mut late, mut early) = (tables(tie), tables(tie));
+                update(&mut late, 0, 0, 1);
+                update(&mut early, 0, 0, 1);
+                late.updates[0] = LAST_ORDER - start;
+                for step in 0u64..300 {
+                    let label = (step * step + u64::from(start)) % 23;
+                    update(&mut late, 0, label, 1 + step % 3);
+                    update(&mut early, 0, label, 1 + step % 3);
+                    assert_eq!(counters(&late, 0), counters(&early, 0));
+                }
+                assert!(late.updates[0] < 1000);
+            }
+        }
+    }
+
+    #[test]
+    fn tables_without_labels_take_no_slots() {
+        let mut tables = tables(Tie::LeastRecent);
+        assert!(tables.keys.is_empty());
+        update(&mut tables, 2, 5, 1);
+        assert_eq!(tables.keys.len(), 16);
+        assert_eq!(
+            (counters(&tables, 0), counters(&tables, 2)),
+            (vec![], vec![(5, 1)])
+        );
+    }
+}
