@@ -23,7 +23,8 @@ def _look(summary: dptop.SpaceSaving) -> Found:
     top = [label for _, p, position in heapq.nlargest(TOP, ranked) for label in tables.labels(p, [position])]
     label_bytes = 0
     if tables.kind == "strings":
-        label_bytes = sum(len(str(label)) for label in tables.labels(0, list(range(len(ranked)))))
+        everywhere = ((p, list(range(len(counts)))) for p, (_, counts) in enumerate(counters))
+        label_bytes = sum(len(str(label)) for p, positions in everywhere for label in tables.labels(p, positions))
     return Found(top, tables.heap_bytes(), {"label_bytes": label_bytes, "tracked": len(ranked)})
 
 
