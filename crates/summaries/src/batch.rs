@@ -330,6 +330,7 @@ impl<B> Work<'_, B> {
             (counted, hashed) = (hashed, end);
         }
     }
+
     /// List the items at some positions by the owner of their table.
     #[inline(always)]
     fn list<L: Store>(&self, positions: Range<usize>, owners: &[usize], lists: &mut [List])

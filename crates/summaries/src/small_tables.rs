@@ -22,7 +22,9 @@ const SLOT_BITS: u32 = 6;
 const ORDER_BITS: u32 = 26;
 /// Bits of a key that hold the lower part of the count.
 const COUNT_BITS: u32 = 31;
-const LAST_ORDER: u32 = (1 << ORDER_BITS) - 1;
+/// The number of an update after which they are numbered anew. The order of none is 0: a key without count and order is
+/// that of a free slot, and the lower bits of a count may be 0.
+const LAST_UPDATE: u32 = (1 << ORDER_BITS) - 2;
 const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
 /// Slots of a range whose memory is worth asking for ahead: more than a second-level cache holds with the other ranges.
 const LARGE: usize = 1 << 11;
@@ -40,7 +42,7 @@ pub(crate) struct SmallTables<L> {
     rows: usize,
     /// For each table its place in the arrays, or [`NOWHERE`].
     places: Vec<u32>,
-    /// For each place the number of updates of the table, numbered anew before it exceeds [`LAST_ORDER`].
+    /// For each place the number of updates of the table, numbered anew after [`LAST_UPDATE`].
     updates: Vec<u32>,
     /// For each slot 16 bits of its label's hash, never 0; 0 for a slot without a label.
     tags: Vec<[u16; ROW]>,
@@ -139,7 +141,7 @@ impl<L: Store> SmallTables<L> {
     fn set_key(&mut self, place: usize, slot: usize, count: u64) {
         let order = match self.tie {
             Tie::LeastRecent => self.updates[place],
-            Tie::MostRecent => LAST_ORDER - self.updates[place],
+            Tie::MostRecent => LAST_UPDATE + 1 - self.updates[place],
         };
         let number = (slot - place * self.rows * ROW) as u64;
         let key = (count << ORDER_BITS | u64::from(order)) << SLOT_BITS | number;
@@ -202,7 +204,7 @@ impl<L: Store> SmallTables<L> {
         let mut slots: Vec<usize> = (first..first + self.rows * ROW)
             .filter(|&slot| self.keys[slot] >> SLOT_BITS != 0)
             .collect();
-        slots.sort_unstable_by_key(|&slot| self.keys[slot] & (i64::from(LAST_ORDER) << SLOT_BITS));
+        slots.sort_unstable_by_key(|&slot| self.keys[slot] >> SLOT_BITS & ((1 << ORDER_BITS) - 1));
         if self.tie == Tie::MostRecent {
             slots.reverse();
         }
@@ -243,7 +245,7 @@ impl<L: Store> Part<L> for SmallTables<L> {
             Some(place) => place,
             None => self.take_place(table),
         };
-        if self.updates[place] == LAST_ORDER {
+        if self.updates[place] == LAST_UPDATE {
             self.renumber_updates(place);
         }
         self.updates[place] += 1;
@@ -368,7 +370,7 @@ mod tests {
                 let (mut late, mut early) = (tables(tie), tables(tie));
                 update(&mut late, 0, 0, 1);
                 update(&mut early, 0, 0, 1);
-                late.updates[0] = LAST_ORDER - start;
+                late.updates[0] = LAST_UPDATE - start;
                 for step in 0u64..300 {
                     let label = (step * step + u64::from(start)) % 23;
                     update(&mut late, 0, label, 1 + step % 3);
@@ -376,6 +378,21 @@ mod tests {
                     assert_eq!(counters(&late, 0), counters(&early, 0));
                 }
                 assert!(late.updates[0] < 1000);
+            }
+        }
+    }
+
+    #[test]
+    fn a_count_without_lower_bits_is_no_free_slot() {
+        for tie in [Tie::LeastRecent, Tie::MostRecent] {
+            for start in 0..3 {
+                let mut tables = tables(tie);
+                update(&mut tables, 0, 7, 1);
+                tables.updates[0] = LAST_UPDATE - start;
+                update(&mut tables, 0, 8, 1 << COUNT_BITS);
+                update(&mut tables, 0, 9, 3 << COUNT_BITS);
+                let expected = [(7, 1), (8, 1 << COUNT_BITS), (9, 3 << COUNT_BITS)];
+                assert_eq!(counters(&tables, 0), expected);
             }
         }
     }
