@@ -596,6 +596,22 @@ def wait_until(process: subprocess.Popen[bytes], reached: Callable[[], bool]) ->
         time.sleep(0.01)
 
 
+@contextmanager
+def written(process: subprocess.Popen[bytes], path: Path) -> Iterator[io.FileIO]:
+    """Open a named pipe to write as soon as the process has opened it to read, and fail if it ends before."""
+    opened: list[int] = []
+
+    def has_reader() -> bool:
+        with suppress(OSError):
+            opened.append(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
+        return bool(opened)
+
+    wait_until(process, has_reader)
+    os.set_blocking(opened[0], True)
+    with open(opened[0], "wb", buffering=0) as pipe:  # noqa: PTH123 - of a descriptor
+        yield pipe
+
+
 def opens_a_file(process: subprocess.Popen[bytes]) -> bool:
     """Return whether a second thread is there: the one that opens a file and may have to wait for a writer."""
     return len(list(Path(f"/proc/{process.pid}/task").iterdir())) > 1
@@ -676,7 +692,7 @@ def test_a_named_pipe_is_read(tmp_path: Path) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)
     with started(path, *EXACT, stdin=subprocess.DEVNULL) as process:
-        with path.open("wb", buffering=0) as pipe:  # waits for the reader
+        with written(process, path) as pipe:
             for _ in range(COPIES):
                 pipe.write(b"la")
                 pipe.write(b"bel\n")

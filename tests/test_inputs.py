@@ -1056,6 +1056,15 @@ def test_an_array_that_was_handed_over_and_refused_is_lost(weights: Any) -> None
     assert not summary._releasable
 
 
+def test_weights_that_were_taken_from_an_iterator_are_lost_by_an_error() -> None:
+    """The items are at rest, the weights are gone: the same call again would count something else."""
+    summary = dptop.SpaceSaving(10)
+    summary.update("a")
+    with pytest.raises(dptop.InvalidParameter):
+        summary.extend(["a", "b"], weights=iter([1, 2, 3]))
+    assert not summary._releasable
+
+
 def test_a_relation_over_a_reader_is_lost_by_an_error() -> None:
     """A DuckDB relation has a length, and may stand for what can be read once."""
     batches = [pa.record_batch({"x": ["a", "b"]})] * 3

@@ -17,6 +17,7 @@ import pytest
 
 import dptop
 from dptop import noise
+from saved import released_elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -315,13 +316,8 @@ def test_copies_released_for_different_units_are_spent() -> None:
     summary = dptop.SpaceSaving(10, budget=budget)
     summary.extend(["a"] * 100)
     saved = summary.to_bytes()
-    script = (
-        "import sys, dptop; s = dptop.SpaceSaving.from_bytes(sys.stdin.buffer.read());"
-        "dptop.release(s, epsilon=1.0, delta=1e-6, max_contributions=int(sys.argv[1]));"
-        "sys.stdout.buffer.write(s.to_bytes())"
-    )
-    for unit in ("1", "2"):
-        done = subprocess.run([sys.executable, "-c", script, unit], input=saved, capture_output=True, check=True)
+    for unit in (1, 2):
+        done = released_elsewhere(saved, max_contributions=unit)
         united = dptop.SpaceSaving.from_bytes(done.stdout)
     for unit_now in (1, 2):
         with pytest.raises(dptop.BudgetExhausted, match="same unit"):
@@ -333,11 +329,7 @@ def test_a_stream_has_one_declared_length() -> None:
     summary = dptop.SpaceSaving(10, budget=dptop.Budget(10.0, 1e-3))
     summary.extend(["a"] * 100)
     dptop.release(summary, epsilon=1.0, delta=1e-6, length=120)
-    script = (
-        "import sys, dptop; s = dptop.SpaceSaving.from_bytes(sys.stdin.buffer.read());"
-        "dptop.release(s, epsilon=1.0, delta=1e-6, length=119)"
-    )
-    loaded = subprocess.run([sys.executable, "-c", script], input=summary.to_bytes(), capture_output=True, check=False)
+    loaded = released_elsewhere(summary.to_bytes(), length=119)
     assert b"InvalidParameter: length must be the one declared before" in loaded.stderr
     for twin in (summary, copy.copy(summary)):
         for length in (119, 121):
@@ -378,7 +370,8 @@ def test_a_finaliser_that_makes_summaries_does_not_hang() -> None:
         "class C:\n"
         " def __init__(self): self.me = self\n"
         " def __del__(self): dptop.SpaceSaving(4)\n"
-        "gc.set_threshold(5)\n"
-        "for _ in range(3000): C(); dptop.SpaceSaving(4)\n"
+        "for threshold in range(1, 200):\n"  # so that every allocation is the one that collects, some time
+        " gc.set_threshold(threshold)\n"
+        " for _ in range(20): C(); dptop.SpaceSaving(4)\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60)

@@ -332,10 +332,11 @@ def test_threads_do_not_change_the_result(kind: str) -> None:
     twin.check(dptop.SpaceSaving.from_bytes(found[0]))
 
 
-def test_blocks_of_threads_keep_the_order() -> None:
+@pytest.mark.parametrize("capacity", [300, 120])
+def test_blocks_of_threads_keep_the_order(capacity: int) -> None:
     """A batch longer than the block that workers look at together is counted in the order of the stream."""
     items = np.random.default_rng(5).zipf(1.2, 600_000) % 5000
-    empty = dptop.SpaceSaving(300, partitions=4).to_bytes()
+    empty = dptop.SpaceSaving(capacity, partitions=4).to_bytes()  # large tables, and small ones
     one, two = dptop.SpaceSaving.from_bytes(empty), dptop.SpaceSaving.from_bytes(empty)
     weights = np.random.default_rng(6).integers(0, 3, len(items))
     for summary, threads in ((one, 1), (two, 2)):
