@@ -114,8 +114,12 @@ def top(
     length: Annotated[
         int | None, typer.Option(help="Public upper bound on the number of items.", parser=_whole, metavar="N")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Write JSON lines to stdout.")] = False,  # noqa: FBT002
-    table: Annotated[bool, typer.Option("--table", help="Write a table to stdout, also into a pipe.")] = False,  # noqa: FBT002
+    json: Annotated[  # noqa: FBT002 - a flag of the command
+        bool, typer.Option("--json", help="Write JSON lines to stdout.")
+    ] = False,
+    table: Annotated[  # noqa: FBT002 - a flag of the command
+        bool, typer.Option("--table", help="Write a table to stdout, also into a pipe.")
+    ] = False,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help=f"Write a file instead: {', '.join(OUTPUTS)}.", metavar="PATH"),
@@ -132,7 +136,7 @@ def top(
     inputs = [read_labels(file, column=column, format=format_, nulls=null or ()) for file in files]
     if files.count(STDIN) > 1:
         raise InvalidParameter(f"standard input can be read once; got - {files.count(STDIN)} times. Leave one.")
-    write = _destination(output, json, table)
+    write = _destination(output, json=json, table=table)
     with _progress(files) as advance:
         _count(counted, inputs, threads, advance)
     result = fulfil(counted, request)
@@ -172,7 +176,7 @@ def _is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and stream.isatty()  # None: closed by whoever started us
 
 
-def _destination(output: Path | None, json: bool, table: bool) -> Callable[[Release], None]:  # noqa: FBT001
+def _destination(output: Path | None, *, json: bool, table: bool) -> Callable[[Release], None]:
     """Return what writes the result. A place that cannot be written is found before anything is read."""
     if json + table + (output is not None) > 1:
         raise InvalidParameter("--json, --table and --output exclude each other; got more than one. Leave one.")

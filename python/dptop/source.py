@@ -17,7 +17,6 @@ __all__ = ["at_rest", "open_labels", "read_weights"]
 ITEMS_PER_BATCH: Final = 65_536
 """Items taken from an iterable at a time."""
 
-
 RESTING: Final[tuple[type[Any], ...]] = (
     LabelBatch,
     *(str, bytes, bytearray, memoryview, array.array, list, tuple, range, set, frozenset, dict, type({}.keys())),
@@ -61,7 +60,8 @@ def open_labels(items: Any) -> Iterable[LabelBatch]:
         UnsupportedLabel: booleans, floats, dates, nested values.
         InvalidParameter: not a sequence of items at all.
 
-    Nothing has been taken from an iterable or a stream yet; reading the batches may raise these, and SourceError.
+    An Arrow producer has handed over by then; nothing has been taken from an iterable. Reading the batches may raise
+    these, and SourceError.
     """
     items = _only_column(items)
     if isinstance(items, (str, bytes, bytearray)):

@@ -14,7 +14,7 @@ from dptop._native import MAX_CAPACITY, MAX_LABEL_BYTES, MAX_LENGTH, MAX_PARTITI
 from dptop.atomic import reason, replacing
 from dptop.errors import CorruptSummary, DptopError, InvalidParameter, SourceError
 from dptop.label import Label, ShortenedLabel, label_order
-from dptop.parameters import whole_number
+from dptop.parameters import shown, whole_number
 from dptop.privacy import Budget, Ledger
 from dptop.record import Record
 from dptop.source import at_rest, open_labels, read_weights
@@ -43,8 +43,8 @@ class SpaceSaving:
     may see the stream: it tells the kind of the labels, and so whether there were any.
 
     Args:
-        capacity: counters, 1 to 2^31; the paper's k-tilde. An integer label takes 38 bytes a counter, 18.5 in
-            many small partitions of 16.
+        capacity: counters, 1 to 2^31; the paper's k-tilde. An integer label takes 38 bytes a counter, 20 at
+            the most in many partitions of 16.
         tie: which label at the minimum is evicted: "least-recent" (default; needs the smaller threshold) or
             "most-recent" (the paper's rule).
         partitions: tables that share the capacity, 1 to `capacity` and to 2^20; each label is routed to one by a hash
@@ -136,8 +136,8 @@ class SpaceSaving:
             raise
         except (TypeError, OverflowError, ValueError):
             raise InvalidParameter(
-                f"weight must be a whole number from 0 to 2**63 - 1; got a {type(weight).__name__}"
-                " that is none. Round it, or leave the item out."
+                f"weight must be a whole number from 0 to 2**63 - 1; got {shown(weight)}."
+                " Round it, or leave the item out."
             ) from None
 
     def extend(self, items: Any, weights: Any = None, *, threads: int = 1) -> None:
@@ -228,11 +228,11 @@ class SpaceSaving:
     def to_bytes(self) -> bytes:
         """Return the saved form: PRIVATE data, as the stream was. What was spent goes with it."""
         begun = self._begun
-        data = self._encoded(self._releasable)
+        data = self._encoded(whole=self._releasable)
         # an input that was begun meanwhile, and perhaps ended, may be in the data in part
         return data if self._begun is begun else self._encoded(whole=False)
 
-    def _encoded(self, whole: bool) -> bytes:  # noqa: FBT001
+    def _encoded(self, *, whole: bool) -> bytes:
         record = Record(self._budget, self._ledger.record(), incomplete=not whole)
         return self._tables.to_bytes(record.to_bytes())
 
