@@ -323,15 +323,20 @@ def peak():
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM:"))
 
+def now():
+    with open("/proc/self/clear_refs", "w") as refs:
+        refs.write("5")  # the peak starts again from what is there now: what came and went before would hide growth
+    return peak()
+
 values = pa.array(["x" * 4000] * 32_000, pa.large_string())
 views = values.cast(pa.string_view())
 summary = dptop.SpaceSaving(10)
 summary.extend(values[:10])
-before = peak()
+before = now()
 for form in (values, views, pa.chunked_array([values, values]), pa.table({"x": values}), values.dictionary_encode()):
     summary.extend(form)
 print(peak() - before)
-before = peak()
+before = now()
 copied = values.to_pylist()
 print(peak() - before)
 assert summary.private_counters() == [("x" * 4000, 192_010)]
@@ -579,14 +584,17 @@ def test_wrong_weights_are_refused(weights: Any, form: Callable[[list[str]], Any
         assert summary.to_bytes() == state
 
 
-@pytest.mark.parametrize("weight", [-1, 1.5, 2.0, math.nan, None, True, "1", 2**63, 2**64, 2**70, [1]])
+@pytest.mark.parametrize(
+    "weight", [-NUMBER, -1, 1.5, 2.0, math.nan, None, True, "1", 2**63, 2**64, 2**70, [1], SECRET, (1, SECRET)]
+)
 def test_a_wrong_weight_of_one_item_is_refused(weight: Any) -> None:
-    """The same rules for `update`."""
+    """The same rules for `update`, whose arguments may have been swapped."""
     summary = dptop.SpaceSaving(10)
     state = summary.to_bytes()
     with pytest.raises(dptop.InvalidParameter, match="weight") as caught:
         summary.update("a", weight)
     assert "whole number" in str(caught.value) or "2**63" in str(caught.value)
+    quotes_nothing(caught.value)
     assert summary.to_bytes() == state
 
 
@@ -614,6 +622,41 @@ def test_weights_come_in_any_form(form: Callable[[list[int]], Any]) -> None:
     weights = [2, 0, 5, 1]
     for items in (["a", "b", None, "c"], iter(["a", "b", None, "c"]), pa.array(["a", "b", None, "c"])):
         assert counters(items, weights=form(weights)) == [("a", 2), ("c", 1)]
+
+
+def test_the_weight_of_a_null_counts_for_nothing() -> None:
+    """Not towards the range of a stream either, as with `update`."""
+    assert counters([None, "a"], weights=[2**63 - 1, 1]) == [("a", 1)]
+    assert counters(pa.array([None, "a"]), weights=[2**63 - 1, 1]) == [("a", 1)]
+
+
+def test_weighed_items_are_checked_whole() -> None:
+    """Pieces of one input are looked at together: where a later one is refused, no earlier one is counted."""
+    pieces = pa.chunked_array([["a"], ["b"]])
+    summary = dptop.SpaceSaving(10)
+    with pytest.raises(dptop.InvalidParameter, match=r"2\*\*63"):
+        summary.extend(pieces, weights=[2**62, 2**62])
+    assert summary.private_counters() == []
+    summary.extend(pieces, weights=[2**62, 2**62 - 1])
+    assert summary.private_counters() == [("a", 2**62), ("b", 2**62 - 1)]
+    with pytest.raises(dptop.UnsupportedLabel):
+        (mixed := dptop.SpaceSaving(10)).extend(iter([1] * 65_536 + ["a"]), weights=np.ones(65_537, int))
+    assert mixed.private_counters() == []
+
+
+def test_a_batch_that_another_summary_counted_is_like_any_other(tmp_path: Path) -> None:
+    """A refused batch closes the summary that refuses it no more than a list would."""
+    path = tmp_path / "lines"
+    path.write_bytes(b"a\nb\n")
+    (batch,) = dptop.read_labels(path)
+    first, second, integers = (dptop.SpaceSaving(10) for _ in range(3))
+    first.extend(batch)
+    second.extend(batch)
+    assert first.private_counters() == second.private_counters() == [(b"a", 1), (b"b", 1)]
+    integers.update(1)
+    with pytest.raises(dptop.UnsupportedLabel):
+        integers.extend(batch)
+    assert integers._releasable
 
 
 def test_weights_of_many_pieces_are_matched() -> None:

@@ -101,7 +101,7 @@ def test_a_loaded_release_is_not_forgotten() -> None:
     spent = summary.to_bytes()
     identity = summary._tables.identity
     del summary
-    type(counted()._ledger)._spent.pop(identity)  # as in another process
+    type(counted()._ledger)._known.pop(identity)  # as in another process
     gc.collect()
     fresh = dptop.SpaceSaving.from_bytes(data)
     assert not fresh._ledger.entries

@@ -64,9 +64,9 @@ def as_written(number: float) -> Decimal:
 
 
 def shown(value: object) -> str:
-    """Return a refused value as messages say it: numbers and short texts as they are, all else by its type.
+    """Return a refused parameter as messages say it: numbers and short texts as they are, all else by its type.
 
-    What was passed by mistake may be a part of the stream.
+    Only for what is declared without looking at the data. Items and weights are never shown.
 
     >>> shown("abc"), shown(-1), shown(["/home"]), shown(10**5000)
     ("'abc'", '-1', 'a value of type list', 'a value of type int')

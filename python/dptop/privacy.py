@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import ClassVar, Final, NamedTuple
-from weakref import ref
 
 from dptop.errors import BudgetExhausted, InvalidParameter
 from dptop.parameters import as_written, real_number, shown
@@ -26,6 +25,8 @@ EPSILON_STEP: Final = Fraction(1, 2**32)
 
 EPSILON_MIN: Final = 2.0**-20
 EPSILON_MAX: Final = 64.0
+
+ENTRY_IDENTITY_BYTES: Final = 16
 
 PRECISE: Final = Context(prec=60, Emin=-(10**9), Emax=10**9)
 """Arithmetic for probabilities: 60 digits, and no underflow for any epsilon and delta that are accepted."""
@@ -183,9 +184,7 @@ class Ledger:
     An entry carries a random identity, so that the record of a saved copy can be united with the process's own.
     """
 
-    _live: ClassVar[dict[bytes, ref[Ledger]]] = {}
-    _spent: ClassVar[dict[bytes, Ledger]] = {}  # what was spent is never forgotten while the process lives
-    _registry: ClassVar[threading.RLock] = threading.RLock()
+    _known: ClassVar[dict[bytes, Ledger]] = {}  # never forgotten while the process lives: a copy may still be loaded
 
     def __init__(self, identity: bytes) -> None:
         self.identity = identity
@@ -198,20 +197,7 @@ class Ledger:
     @classmethod
     def of(cls, identity: bytes) -> Ledger:
         """Return the process's one ledger of the stream with this identity."""
-        with cls._registry:
-            own = cls(identity)
-            while True:
-                # one step: a signal's handler or a finaliser may come here from within, for the same stream
-                known = cls._live.setdefault(identity, ref(own, lambda dead: cls._forget(identity, dead)))
-                if (ledger := known()) is not None:
-                    return ledger
-                cls._forget(identity, known)
-
-    @classmethod
-    def _forget(cls, identity: bytes, dead: ref[Ledger]) -> None:
-        with cls._registry:
-            if cls._live.get(identity) is dead:
-                del cls._live[identity]
+        return cls._known.setdefault(identity, cls(identity))  # one step, also for signal handlers and finalisers
 
     def unite(self, record: LedgerRecord) -> None:
         """Add the record of a saved copy; entries already known count once."""
@@ -220,8 +206,6 @@ class Ledger:
             self.closed |= record.closed
             if self.length is None:
                 self.length = record.length
-            if self.entries or self.closed:
-                self._spent[self.identity] = self
 
     def close(self) -> None:
         """Allow no further release, also of copies, whatever the budget."""
@@ -251,7 +235,6 @@ class Ledger:
             try:
                 self._check_length(length)
                 self._check_budget(new, budget)
-                self._spent[self.identity] = self
                 self.length = self.length if length is None else length
                 self.entries[os.urandom(ENTRY_IDENTITY_BYTES)] = new
             finally:
@@ -297,6 +280,3 @@ class Ledger:
                 f" this release would bring them to ({float(epsilon)}, {float(delta)})."
                 " Release with less, or declare a larger budget before the stream is read."
             )
-
-
-ENTRY_IDENTITY_BYTES: Final = 16

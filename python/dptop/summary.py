@@ -6,15 +6,16 @@ Only `dptop.release` turns a summary into something public.
 from __future__ import annotations
 
 import contextlib
+from numbers import Number
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dptop import _native
-from dptop._native import MAX_CAPACITY, MAX_LABEL_BYTES, MAX_LENGTH, MAX_PARTITIONS, MIN_LABEL_BYTES
+from dptop._native import MAX_CAPACITY, MAX_LABEL_BYTES, MAX_PARTITIONS, MIN_LABEL_BYTES, Reading
 from dptop.atomic import reason, replacing
 from dptop.errors import CorruptSummary, DptopError, InvalidParameter, SourceError
 from dptop.label import Label, ShortenedLabel, label_order
-from dptop.parameters import shown, whole_number
+from dptop.parameters import whole_number
 from dptop.privacy import Budget, Ledger
 from dptop.record import Record
 from dptop.source import at_rest, open_labels, read_weights
@@ -23,8 +24,6 @@ from dptop.tie import Tie
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Sequence
-
-    from dptop._native import LabelBatch
 
 __all__ = ["SpaceSaving", "load"]
 
@@ -87,8 +86,8 @@ class SpaceSaving:
         self._start(incomplete=False)
 
     def _start(self, *, incomplete: bool) -> None:
-        self._begun: _Reading | None = None
-        self._open = {_Reading()} if incomplete else set()
+        self._begun: Reading | None = None
+        self._open = {Reading()} if incomplete else set()
         self._ledger = Ledger.of(self._tables.identity)
 
     @property
@@ -135,9 +134,10 @@ class SpaceSaving:
         except DptopError:
             raise
         except (TypeError, OverflowError, ValueError):
+            # a weight is a part of the stream, and so may be what was passed in its place: neither is quoted
+            given = "another number" if isinstance(weight, Number) else f"a value of type {type(weight).__name__}"
             raise InvalidParameter(
-                f"weight must be a whole number from 0 to 2**63 - 1; got {shown(weight)}."
-                " Round it, or leave the item out."
+                f"weight must be a whole number from 0 to 2**63 - 1; got {given}. Round it, or leave the item out."
             ) from None
 
     def extend(self, items: Any, weights: Any = None, *, threads: int = 1) -> None:
@@ -164,37 +164,19 @@ class SpaceSaving:
             source = open_labels(items)
             if weights is None:
                 for batch in source:
-                    reading.count(batch)
-                    self._tables.extend(batch, None, 0, threads)
-                return
-            known = read_weights(weights)
-            batches = list(source)
-            self._check_weights(sum(map(len, batches)), known)
-            offset = 0
-            for batch in batches:
-                reading.count(batch)
-                self._tables.extend(batch, known, offset, threads)
-                offset += len(batch)
-
-    def _check_weights(self, items: int, weights: _native.BatchWeights) -> None:
-        if items != len(weights):
-            raise InvalidParameter(
-                f"there must be one weight per item; got {len(weights)} weights for {items} items."
-                " Give nulls a weight too."
-            )
-        if self._tables.length() + weights.total() > MAX_LENGTH:
-            raise InvalidParameter(
-                "the weights of a stream must sum to at most 2**63 - 1; these exceed it. Use smaller weights."
-            )
+                    self._tables.extend([batch], None, threads, reading)
+            else:
+                known = read_weights(weights)
+                self._tables.extend(list(source), known, threads, reading)
 
     @contextlib.contextmanager
-    def _reading(self, *inputs: object) -> Iterator[_Reading]:
+    def _reading(self, *inputs: object) -> Iterator[Reading]:
         """Mark the summary as not to be released while inputs are read, and for good unless that is known to end well.
 
         It ends well if they were read to their end, or if an error came before anything of them was counted or lost. A
         stream that was cut is not a neighbour of itself with an early item removed.
         """
-        reading = _Reading()
+        reading = Reading()
         self._open.add(reading)  # first: whoever saves now sees either this or that another input was begun
         self._begun = reading
         resting = all(map(at_rest, inputs))
@@ -271,24 +253,6 @@ class SpaceSaving:
 
     def __reduce__(self) -> tuple[Any, tuple[bytes]]:
         return type(self).from_bytes, (self.to_bytes(),)
-
-
-class _Reading:
-    """An input that is being read: whether anything of it has been counted, whatever ended it."""
-
-    def __init__(self) -> None:
-        self._batch: LabelBatch | None = None
-        self._counted = False
-
-    def count(self, batch: LabelBatch) -> None:
-        """Learn which batch is counted next."""
-        self._counted = self.counted
-        self._batch = batch
-
-    @property
-    def counted(self) -> bool:
-        """Whether a batch was counted: the native side says so, as an error may come just after."""
-        return self._counted or (self._batch is not None and self._batch.counted)
 
 
 def thread_count(threads: int) -> int:

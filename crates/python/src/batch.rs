@@ -1,7 +1,6 @@
 //! Batches of labels. Whatever comes in becomes an Arrow array, uncopied where it is one or is laid out as one.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -14,7 +13,7 @@ use arrow_array::{
 };
 use arrow_schema::DataType;
 use dptop_readers::TextBlock;
-use dptop_summaries::{ExtendError, Integer, Items, Kind, SpaceSaving, Weights};
+use dptop_summaries::{ExtendError, Extent, Integer, Items, Kind, SpaceSaving, Weights};
 use pyo3::prelude::*;
 
 use crate::errors::{InvalidParameter, unsupported};
@@ -45,17 +44,11 @@ impl Labels {
 pub struct LabelBatch {
     pub kind: Kind,
     pub labels: Labels,
-    /// Whether it has been counted; set together with that, as whoever asked for it may not come to learn it.
-    pub counted: AtomicBool,
 }
 
 impl LabelBatch {
     pub fn new(kind: Kind, labels: Labels) -> Self {
-        Self {
-            kind,
-            labels,
-            counted: AtomicBool::new(false),
-        }
+        Self { kind, labels }
     }
 
     pub fn from_array(array: ArrayRef) -> PyResult<Self> {
@@ -74,6 +67,16 @@ impl LabelBatch {
         }
     }
 
+    /// Check the labels as what comes next in a stream.
+    pub fn check(&self, extent: &mut Extent, weights: Weights<'_>) -> Result<(), ExtendError> {
+        let kind = self.kind;
+        self.visit(Check {
+            extent,
+            kind,
+            weights,
+        })
+    }
+
     /// Count the labels.
     pub fn extend(
         &self,
@@ -82,33 +85,31 @@ impl LabelBatch {
         threads: usize,
     ) -> Result<(), ExtendError> {
         let kind = self.kind;
+        self.visit(Extend {
+            summary,
+            kind,
+            weights,
+            threads,
+        })
+    }
+
+    /// Call the visitor with the way to the items.
+    fn visit<V: Visit>(&self, visit: V) -> V::Output {
         match &self.labels {
-            Labels::Wide(values) => {
-                let items = Items {
-                    length: values.len(),
-                    nulls: true,
-                    get: |i: usize| values[i],
-                };
-                summary.extend_integers(items, weights, threads)
-            }
+            Labels::Wide(values) => visit.integers(Items {
+                length: values.len(),
+                nulls: true,
+                get: |i: usize| values[i],
+            }),
             Labels::Block(TextBlock { bytes, ends }) => {
                 let start = |i: usize| if i == 0 { 0 } else { ends[i - 1] };
-                let items = Items {
+                visit.strings(Items {
                     length: ends.len(),
                     nulls: false,
                     get: |i: usize| Some(&bytes[start(i)..ends[i]]),
-                };
-                summary.extend_strings(kind, items, weights, threads)
+                })
             }
-            Labels::Array(array) => with_array(
-                array,
-                Extend {
-                    summary,
-                    kind,
-                    weights,
-                    threads,
-                },
-            ),
+            Labels::Array(array) => with_array(array, visit),
         }
     }
 }
@@ -136,12 +137,6 @@ impl LabelBatch {
 
     fn __len__(&self) -> usize {
         self.len()
-    }
-
-    /// Whether a summary has counted it.
-    #[getter]
-    fn counted(&self) -> bool {
-        self.counted.load(Ordering::Relaxed)
     }
 }
 
@@ -203,6 +198,24 @@ pub trait Visit {
     fn strings<'a>(self, items: Items<impl Fn(usize) -> Option<&'a [u8]> + Sync>) -> Self::Output;
 }
 
+struct Check<'a> {
+    extent: &'a mut Extent,
+    kind: Kind,
+    weights: Weights<'a>,
+}
+
+impl Visit for Check<'_> {
+    type Output = Result<(), ExtendError>;
+
+    fn integers(self, items: Items<impl Fn(usize) -> Option<Integer> + Sync>) -> Self::Output {
+        self.extent.add(self.kind, &items, self.weights)
+    }
+
+    fn strings<'a>(self, items: Items<impl Fn(usize) -> Option<&'a [u8]> + Sync>) -> Self::Output {
+        self.extent.add(self.kind, &items, self.weights)
+    }
+}
+
 struct Extend<'a> {
     summary: &'a mut SpaceSaving,
     kind: Kind,
@@ -256,7 +269,8 @@ pub fn with_array<V: Visit>(array: &ArrayRef, visit: V) -> V::Output {
         DataType::UInt8 => dictionary::<UInt8Type, V>(array, visit),
         DataType::UInt16 => dictionary::<UInt16Type, V>(array, visit),
         DataType::UInt32 => dictionary::<UInt32Type, V>(array, visit),
-        _ => dictionary::<UInt64Type, V>(array, visit),
+        DataType::UInt64 => dictionary::<UInt64Type, V>(array, visit),
+        ref other => unreachable!("no dictionary has keys of {other}"),
     }
 }
 
@@ -281,12 +295,12 @@ fn plain<V: Visit>(array: &ArrayRef, visit: V) -> V::Output {
             let fixed = array.as_fixed_size_binary();
             visit_items!(visit.strings, fixed, |i| fixed.value(i))
         }
-        // nulls only: `kind_of` lets no other type in
-        _ => visit.strings(Items {
+        DataType::Null => visit.strings(Items {
             length: array.len(),
             nulls: true,
             get: |_| None,
         }),
+        other => unreachable!("`kind_of` refuses {other}"),
     }
 }
 

@@ -48,6 +48,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<arrow::ArrowStream>()?;
     module.add_class::<input::Input>()?;
     module.add_class::<input::LabelReader>()?;
+    module.add_class::<summary::Reading>()?;
     module.add_class::<summary::SpaceSaving>()?;
     module.add_function(wrap_pyfunction!(discrete_laplace, module)?)?;
     module.add_function(wrap_pyfunction!(table::table_stream, module)?)?;

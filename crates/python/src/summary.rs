@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Mutex;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use dptop_summaries::label::DIGEST_BYTES;
 use dptop_summaries::{self as core, Integer, Items, Kind, Label, Parameters, Tie, Weights, wire};
@@ -22,6 +22,28 @@ enum Owned {
     Integer(Integer),
     Bytes(Vec<u8>),
     Shortened(Vec<u8>),
+}
+
+/// An input that is being read into a summary.
+#[pyclass(frozen, module = "dptop._native")]
+pub struct Reading {
+    /// Whether anything of it has been counted; set together with that, as an error may arrive just after.
+    counted: AtomicBool,
+}
+
+#[pymethods]
+impl Reading {
+    #[new]
+    fn new() -> Self {
+        Self {
+            counted: AtomicBool::new(false),
+        }
+    }
+
+    #[getter]
+    fn counted(&self) -> bool {
+        self.counted.load(Ordering::Relaxed)
+    }
 }
 
 #[pyclass(frozen, module = "dptop._native")]
@@ -154,31 +176,35 @@ impl SpaceSaving {
         })
     }
 
-    /// Count a batch, all of it or, on an error, none; the batch knows which. With weights, those from `offset` on belong to the batch.
-    #[pyo3(signature = (batch, weights, offset, threads))]
+    /// Count batches in their order, all of them or, on an error, none; the reading knows which. Weights are those of
+    /// all batches one after the other.
     fn extend(
         &self,
         py: Python<'_>,
-        batch: &LabelBatch,
+        batches: Vec<PyRef<'_, LabelBatch>>,
         weights: Option<&BatchWeights>,
-        offset: usize,
         threads: usize,
+        reading: &Reading,
     ) -> PyResult<()> {
+        let batches: Vec<&LabelBatch> = batches.iter().map(|batch| &**batch).collect();
         py.detach(|| {
-            let weights = match weights {
-                None => Weights::Unit,
-                Some(weights) => {
-                    let end = (offset + batch.len()).min(weights.values.len());
-                    Weights::Each(&weights.values[offset.min(end)..end])
-                }
+            let parts = match weights {
+                None => vec![Weights::Unit; batches.len()],
+                Some(weights) => weights.split(&batches).map_err(refused)?,
             };
             self.locked(|tables| {
-                batch.extend(tables, weights, threads)?;
-                batch.counted.store(true, Ordering::Relaxed);
+                let mut after = tables.extent();
+                for (batch, &weights) in batches.iter().zip(&parts) {
+                    batch.check(&mut after, weights)?;
+                }
+                for (batch, &weights) in batches.iter().zip(&parts) {
+                    batch.extend(tables, weights, threads)?;
+                    reading.counted.store(true, Ordering::Relaxed);
+                }
                 Ok(())
-            })
-        })?
-        .map_err(refused)
+            })?
+            .map_err(refused)
+        })
     }
 
     /// The sum of all weights.

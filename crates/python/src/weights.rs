@@ -1,6 +1,6 @@
 //! Weights: how often each item of a batch counts.
 
-use dptop_summaries::{Integer, Items, Kind};
+use dptop_summaries::{ExtendError, Integer, Items, Kind, Weights};
 use pyo3::prelude::*;
 
 use crate::batch::{LabelBatch, Labels, Visit, with_array};
@@ -9,8 +9,7 @@ use crate::errors::InvalidParameter;
 /// Weights of one batch, or of several in a row: whole numbers, none of them null or negative.
 #[pyclass(frozen, module = "dptop._native")]
 pub struct BatchWeights {
-    pub values: Vec<u64>,
-    total: u128,
+    values: Vec<u64>,
 }
 
 #[pymethods]
@@ -22,17 +21,25 @@ impl BatchWeights {
         for batch in &batches {
             read(batch, &mut values)?;
         }
-        let total = values.iter().map(|&weight| u128::from(weight)).sum();
-        Ok(Self { values, total })
+        Ok(Self { values })
     }
+}
 
-    fn __len__(&self) -> usize {
-        self.values.len()
-    }
-
-    /// The sum of the weights.
-    fn total(&self) -> u128 {
-        self.total
+impl BatchWeights {
+    /// The weights of each of some batches of labels.
+    pub fn split(&self, batches: &[&LabelBatch]) -> Result<Vec<Weights<'_>>, ExtendError> {
+        let items = batches.iter().map(|batch| batch.len()).sum();
+        let mut rest = self.values.as_slice();
+        if items != rest.len() {
+            let weights = rest.len();
+            return Err(ExtendError::WeightsMismatch { items, weights });
+        }
+        let parts = batches.iter().map(|batch| {
+            let (part, after) = rest.split_at(batch.len());
+            rest = after;
+            Weights::Each(part)
+        });
+        Ok(parts.collect())
     }
 }
 

@@ -20,5 +20,5 @@ pub mod wire;
 
 pub use batch::{Items, Weights};
 pub use label::{Integer, Kind, Label};
-pub use space_saving::{ExtendError, Parameters, SpaceSaving};
+pub use space_saving::{ExtendError, Extent, Parameters, SpaceSaving};
 pub use victims::Tie;

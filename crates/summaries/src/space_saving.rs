@@ -87,7 +87,7 @@ impl fmt::Display for ExtendError {
             ),
             Self::WeightsMismatch { items, weights } => write!(
                 f,
-                "there must be one weight per item; got {weights} weights for {items} items."
+                "there must be one weight per item; got {weights} weights for {items} items. Give nulls a weight too."
             ),
         }
     }
@@ -125,9 +125,50 @@ macro_rules! partition {
 /// gives out except its [parameters](Self::parameters) and [kind](Self::kind) is private.
 pub struct SpaceSaving {
     parameters: Parameters,
-    kind: Option<Kind>,
+    extent: Extent,
     tables: Tables,
+}
+
+/// The kind of label and the length of a stream: of what a summary has counted, or of what it would have after more.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Extent {
+    kind: Option<Kind>,
     length: u64,
+}
+
+impl Extent {
+    /// Go on with a batch that is to be counted next, or tell why it would be refused.
+    ///
+    /// # Errors
+    /// See [`ExtendError`]; nothing has changed then.
+    pub fn add<T>(
+        &mut self,
+        given: Kind,
+        items: &Items<impl Fn(usize) -> Option<T>>,
+        weights: Weights<'_>,
+    ) -> Result<(), ExtendError> {
+        if let Weights::Each(weights) = weights
+            && weights.len() != items.length
+        {
+            return Err(ExtendError::WeightsMismatch {
+                items: items.length,
+                weights: weights.len(),
+            });
+        }
+        let added = items.weight(weights).ok_or(ExtendError::TooLong)?;
+        if added == 0 {
+            return Ok(()); // nulls and weights of 0 are of no kind
+        }
+        if added > MAX_LENGTH - self.length {
+            return Err(ExtendError::TooLong);
+        }
+        match self.kind {
+            Some(held) if held != given => return Err(ExtendError::OtherKind { held, given }),
+            _ => self.kind = Some(given),
+        }
+        self.length += added;
+        Ok(())
+    }
 }
 
 impl SpaceSaving {
@@ -139,9 +180,8 @@ impl SpaceSaving {
         assert!(parameters.valid(), "parameters out of range");
         Self {
             parameters,
-            kind: None,
+            extent: Extent::default(),
             tables: Tables::Empty,
-            length: 0,
         }
     }
 
@@ -152,12 +192,17 @@ impl SpaceSaving {
 
     /// The kind of label that the first item fixed.
     pub fn kind(&self) -> Option<Kind> {
-        self.kind
+        self.extent.kind
     }
 
     /// The sum of all weights.
     pub fn length(&self) -> u64 {
-        self.length
+        self.extent.length
+    }
+
+    /// Kind and length together, to ask what would be refused after other batches.
+    pub fn extent(&self) -> Extent {
+        self.extent
     }
 
     /// Count integer items in stream order.
@@ -172,9 +217,11 @@ impl SpaceSaving {
         weights: Weights<'_>,
         threads: usize,
     ) -> Result<(), ExtendError> {
-        let Some(added) = self.check(&items, weights, Kind::Integer)? else {
+        let mut after = self.extent();
+        after.add(Kind::Integer, &items, weights)?;
+        if after.length == self.extent.length {
             return Ok(());
-        };
+        }
         if let Tables::Empty = self.tables {
             self.tables = Tables::Integers(Partitions::new(&self.parameters));
         }
@@ -182,8 +229,7 @@ impl SpaceSaving {
             unreachable!("the kind was checked");
         };
         tables.apply(&IntegerBatch(items), weights, threads);
-        self.kind = Some(Kind::Integer);
-        self.length += added;
+        self.extent = after;
         Ok(())
     }
 
@@ -203,9 +249,11 @@ impl SpaceSaving {
         threads: usize,
     ) -> Result<(), ExtendError> {
         assert!(kind != Kind::Integer, "strings are text or bytes");
-        let Some(added) = self.check(&items, weights, kind)? else {
+        let mut after = self.extent();
+        after.add(kind, &items, weights)?;
+        if after.length == self.extent.length {
             return Ok(());
-        };
+        }
         if let Tables::Empty = self.tables {
             self.tables = Tables::Strings(Partitions::new(&self.parameters));
         }
@@ -219,37 +267,8 @@ impl SpaceSaving {
             lent: PhantomData,
         };
         tables.apply(&batch, weights, threads);
-        self.kind = Some(kind);
-        self.length += added;
+        self.extent = after;
         Ok(())
-    }
-
-    /// The weight that a batch adds, or `None` if it holds nothing to count; or why it is refused.
-    fn check<T>(
-        &self,
-        items: &Items<impl Fn(usize) -> Option<T>>,
-        weights: Weights<'_>,
-        given: Kind,
-    ) -> Result<Option<u64>, ExtendError> {
-        if let Weights::Each(weights) = weights
-            && weights.len() != items.length
-        {
-            return Err(ExtendError::WeightsMismatch {
-                items: items.length,
-                weights: weights.len(),
-            });
-        }
-        let added = items.weight(weights).ok_or(ExtendError::TooLong)?;
-        if added == 0 {
-            return Ok(None);
-        }
-        if added > MAX_LENGTH - self.length {
-            return Err(ExtendError::TooLong);
-        }
-        match self.kind {
-            Some(held) if held != given => Err(ExtendError::OtherKind { held, given }),
-            _ => Ok(Some(added)),
-        }
     }
 
     /// The counter in a slot.
@@ -292,11 +311,11 @@ impl SpaceSaving {
         label: Label<'_>,
         count: u64,
     ) -> bool {
-        if count == 0 || count > MAX_LENGTH - self.length {
+        if count == 0 || count > MAX_LENGTH - self.extent.length {
             return false;
         }
         if let Tables::Empty = self.tables {
-            self.kind = Some(kind);
+            self.extent.kind = Some(kind);
             self.tables = match kind {
                 Kind::Integer => Tables::Integers(Partitions::new(&self.parameters)),
                 Kind::Text | Kind::Bytes => Tables::Strings(Partitions::new(&self.parameters)),
@@ -312,7 +331,7 @@ impl SpaceSaving {
             }
             _ => false,
         };
-        self.length += if restored { count } else { 0 };
+        self.extent.length += if restored { count } else { 0 };
         restored
     }
 
