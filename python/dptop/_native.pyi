@@ -11,6 +11,7 @@ __all__ = [
     "MAX_LENGTH",
     "MAX_PARTITIONS",
     "MIN_LABEL_BYTES",
+    "TEXT_FORMATS",
     "ArrowStream",
     "BatchWeights",
     "Input",
@@ -27,6 +28,7 @@ MAX_LABEL_BYTES: int
 MAX_LENGTH: int
 MAX_PARTITIONS: int
 MIN_LABEL_BYTES: int
+TEXT_FORMATS: tuple[str, ...]
 
 @final
 class LabelBatch:
@@ -50,7 +52,10 @@ class ArrowStream:
 
 @final
 class Input:
-    def __new__(cls, path: PathLike[str] | str | None) -> Input: ...
+    @staticmethod
+    def from_path(path: PathLike[str] | str) -> Input: ...
+    @staticmethod
+    def from_stdin(ahead: bytes) -> Input: ...
     @property
     def detected(self) -> str: ...
     @property

@@ -1,7 +1,7 @@
 //! Files and standard input, through the readers.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,10 +9,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dptop_readers as readers;
-use dptop_readers::{Block, Detected, Format, Options};
+use dptop_readers::{Block, Format, Options};
 use dptop_summaries::Kind;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::batch::{LabelBatch, Labels};
 use crate::errors::{InvalidParameter, SourceError, UnsupportedLabel};
@@ -71,20 +72,13 @@ impl Read for Interruptible {
 }
 
 /// Wait for a file to have something to read, or an end or error to tell, but not for long.
-#[cfg(unix)]
 fn can_read(file: &File) -> io::Result<bool> {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let interval = Timespec::try_from(SIGNAL_INTERVAL).map_err(io::Error::other)?;
     match poll(&mut [PollFd::new(file, PollFlags::IN)], Some(&interval)) {
         Ok(ready) => Ok(ready > 0),
         Err(rustix::io::Errno::INTR) => Ok(false),
         Err(error) => Err(error.into()),
     }
-}
-
-#[cfg(not(unix))]
-fn can_read(_: &File) -> io::Result<bool> {
-    Ok(true)
 }
 
 /// Open a file. A named pipe opens only once somebody writes to it, and the call starts again after a signal: so another
@@ -133,6 +127,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Input {
+    fn of(
+        py: Python<'_>,
+        stream: impl Read + Send + 'static,
+        path: Option<&Path>,
+    ) -> PyResult<Self> {
+        let input = py.detach(|| readers::Input::from_read(Box::new(stream), path));
+        let input = input.map_err(|error| refused(py, &error))?;
+        Ok(Self(Mutex::new(Some(input))))
+    }
+
     fn with<R>(&self, f: impl FnOnce(&mut readers::Input) -> R) -> PyResult<R> {
         let mut input = lock(&self.0);
         input.as_mut().map(f).ok_or_else(taken)
@@ -145,42 +149,30 @@ fn taken() -> PyErr {
 
 #[pymethods]
 impl Input {
-    /// Open a file, or standard input without a path.
-    #[new]
-    fn new(py: Python<'_>, path: Option<PathBuf>) -> PyResult<Self> {
-        let file = match &path {
-            Some(path) => open(py, path)?,
-            None => readers::standard_input().map_err(|error| refused(py, &error))?,
-        };
-        let stream = Box::new(Interruptible::new(file));
-        let input = py
-            .detach(|| readers::Input::from_read(stream, path.as_deref()))
-            .map_err(|error| refused(py, &error))?;
-        Ok(Self(Mutex::new(Some(input))))
+    /// Open a file.
+    #[staticmethod]
+    fn from_path(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        let file = Interruptible::new(open(py, &path)?);
+        Self::of(py, file, Some(&path))
+    }
+
+    /// Take standard input, after those bytes of it that were read already.
+    #[staticmethod]
+    fn from_stdin(py: Python<'_>, ahead: Vec<u8>) -> PyResult<Self> {
+        let file = readers::standard_input().map_err(|error| refused(py, &error))?;
+        Self::of(py, Cursor::new(ahead).chain(Interruptible::new(file)), None)
     }
 
     /// "text", "parquet", "arrow-file", "arrow-stream", "utf-16", or the name of a format that holds no labels.
     #[getter]
     fn detected(&self) -> PyResult<&'static str> {
-        self.with(|input| match input.detected() {
-            Detected::Text => "text",
-            Detected::Parquet => "parquet",
-            Detected::ArrowFile => "arrow-file",
-            Detected::ArrowStream => "arrow-stream",
-            Detected::Utf16 => "utf-16",
-            Detected::Foreign(name) => name,
-        })
+        self.with(|input| input.detected().name())
     }
 
     /// The text format that the file name says: "lines", "csv", "tsv" or "jsonl".
     #[getter]
     fn format(&self) -> PyResult<&'static str> {
-        self.with(|input| match input.format() {
-            Format::Lines => "lines",
-            Format::Csv => "csv",
-            Format::Tsv => "tsv",
-            Format::Jsonl => "jsonl",
-        })
+        self.with(|input| input.format().name())
     }
 
     #[getter]
@@ -209,17 +201,8 @@ impl Input {
         column: Option<Vec<u8>>,
         nulls: Vec<Vec<u8>>,
     ) -> PyResult<LabelReader> {
-        let format = match text_format {
-            "lines" => Format::Lines,
-            "csv" => Format::Csv,
-            "tsv" => Format::Tsv,
-            "jsonl" => Format::Jsonl,
-            _ => {
-                return Err(InvalidParameter::new_err(
-                    "format must be lines, csv, tsv or jsonl",
-                ));
-            }
-        };
+        let format = Format::named(text_format)
+            .ok_or_else(|| InvalidParameter::new_err("there is no such text format"))?;
         let options = Options {
             format,
             column,

@@ -18,6 +18,7 @@ use std::borrow::Cow;
 
 use dptop_summaries::space_saving;
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
 use crate::errors::InvalidParameter;
 
@@ -52,6 +53,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<summary::SpaceSaving>()?;
     module.add_function(wrap_pyfunction!(discrete_laplace, module)?)?;
     module.add_function(wrap_pyfunction!(table::table_stream, module)?)?;
+    let text_formats = dptop_readers::Format::ALL.map(|format| format.name());
+    module.add("TEXT_FORMATS", PyTuple::new(module.py(), text_formats)?)?;
     module.add("MAX_CAPACITY", space_saving::MAX_CAPACITY)?;
     module.add("MAX_LENGTH", space_saving::MAX_LENGTH)?;
     module.add("MAX_PARTITIONS", space_saving::MAX_PARTITIONS)?;

@@ -20,6 +20,20 @@ pub enum Detected {
     Foreign(&'static str),
 }
 
+impl Detected {
+    /// A name of the content.
+    pub fn name(self) -> &'static str {
+        match self {
+            Detected::Text => "text",
+            Detected::Parquet => "parquet",
+            Detected::ArrowFile => "arrow-file",
+            Detected::ArrowStream => "arrow-stream",
+            Detected::Utf16 => "utf-16",
+            Detected::Foreign(name) => name,
+        }
+    }
+}
+
 /// First bytes and what they are the first bytes of.
 const FOREIGN: &[(&[u8], &str)] = &[
     (b"PK\x03\x04", "a ZIP archive (or a spreadsheet)"),

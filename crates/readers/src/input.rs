@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::fd::AsFd;
 use std::path::Path;
 
 use crate::compression::{Compression, Content};
@@ -99,10 +100,7 @@ impl Read for Input {
 ///
 /// It is descriptor 0 itself: a closed one is an error, where the standard library would show an empty input.
 pub fn standard_input() -> Result<File> {
-    #[cfg(unix)]
-    let descriptor = std::os::fd::AsFd::as_fd(&io::stdin()).try_clone_to_owned();
-    #[cfg(windows)]
-    let descriptor = std::os::windows::io::AsHandle::as_handle(&io::stdin()).try_clone_to_owned();
+    let descriptor = io::stdin().as_fd().try_clone_to_owned();
     let descriptor =
         descriptor.map_err(|error| Error::io("standard input cannot be read", &error))?;
     Ok(File::from(descriptor))

@@ -26,6 +26,24 @@ pub enum Format {
 }
 
 impl Format {
+    /// All of them.
+    pub const ALL: [Format; 4] = [Format::Lines, Format::Csv, Format::Tsv, Format::Jsonl];
+
+    /// What users call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Lines => "lines",
+            Format::Csv => "csv",
+            Format::Tsv => "tsv",
+            Format::Jsonl => "jsonl",
+        }
+    }
+
+    /// The format that users call so.
+    pub fn named(name: &str) -> Option<Format> {
+        Format::ALL.into_iter().find(|format| format.name() == name)
+    }
+
     /// The format that a file name says, extensions of compression aside; lines if it says none.
     pub fn from_name(name: &Path) -> Format {
         if Compression::from_name(name).is_some() {
