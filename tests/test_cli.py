@@ -189,9 +189,9 @@ for name, write in CONTAINERS.items():
     whole = write(COLUMNS)
     chosen = ("--column", "x")
     BROKEN |= {
-        f"no such column in {name}": ("t", whole, ("--column", "z"), r"no column 'z'; there are 'x', 'y'\. Choose"),
-        f"no column chosen in {name}": ("t", whole, (), r"2 columns needs column; it has 'x', 'y'\. Choose"),
-        f"a column twice in {name}": ("t", write(TWICE), chosen, r"'x' is there 2 times; there are .*Rename"),
+        f"no such column in {name}": ("t", whole, ("--column", "z"), r'no column "z"; choose one of "x", "y"'),
+        f"no column chosen in {name}": ("t", whole, (), r'2 columns and none was chosen; choose one of "x", "y"'),
+        f"a column twice in {name}": ("t", write(TWICE), chosen, r'the column "x" 2 times; rename all but one'),
         f"truncated {name}": ("t", whole[:-9], chosen, rf"byte {len(whole) - 9}: .*Write it again"),
         f"half a {name}": ("t", whole[: len(whole) // 2], chosen, rf"byte {len(whole) // 2}: .*Write it again"),
         f"garbage after {name}": ("t", whole + LINES, chosen, r"byte \d+: .*(Write it again|Cut them off)"),

@@ -12,7 +12,7 @@ import importlib.util
 import io
 import os
 import sys
-from pathlib import Path  # noqa: TC003 - typer reads the annotations at run time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, TextIO
 
 import typer
@@ -23,7 +23,7 @@ from rich.text import Text
 
 import dptop
 from dptop.errors import DptopError, InvalidParameter, MissingExtra, SourceError
-from dptop.files import FORMATS, STDIN, FileLabels, read_labels, total_size
+from dptop.files import FORMATS, STDIN, FileLabels, read_labels
 from dptop.label import Label, ShortenedLabel
 from dptop.parameters import one_of
 from dptop.release import Request, fulfil
@@ -168,8 +168,16 @@ def _progress(files: list[str]) -> Iterator[Callable[[int], None]]:
         return
     columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("reading", total=total_size(files))
+        task = progress.add_task("reading", total=_total_size(files))
         yield lambda position: progress.update(task, completed=position)
+
+
+def _total_size(files: list[str]) -> int | None:
+    """Return the bytes of all files together, or None where one has no size, such as a pipe."""
+    paths = [Path(file) for file in files]
+    if not all(name != STDIN and path.is_file() for name, path in zip(files, paths, strict=True)):
+        return None
+    return sum(path.stat().st_size for path in paths)
 
 
 def _is_terminal(stream: TextIO | None) -> bool:
