@@ -92,7 +92,7 @@ class FileLabels:
         return "standard input" if str(self._path) == STDIN else str(self._path) or "''"
 
     @property
-    def at_rest(self) -> bool:
+    def rereadable(self) -> bool:
         """Whether the file can be read again from its start."""
         if str(self._path) == STDIN:
             return False
