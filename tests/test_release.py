@@ -5,10 +5,12 @@ from __future__ import annotations
 import copy
 import csv
 import gc
+import io
 import json
 import math
 import pickle
 import random
+import re
 import types
 from collections import Counter
 from decimal import Decimal, localcontext
@@ -266,7 +268,7 @@ def test_a_copy_does_not_answer_for_the_length_again() -> None:
     assert b"BudgetExhausted" in done.stderr
 
 
-# Many items of one person
+# Many items of one unit
 
 
 @pytest.mark.parametrize("c", [1, 2, 3, 10, 1000, 10**6])
@@ -293,7 +295,7 @@ def test_contributions_set_the_noise(silent: Drawn) -> None:
     result = dptop.release(weighed({"a": 10_000}), epsilon=2.0, delta=1e-6, max_contributions=5)
     assert silent == [(loss.epsilon, 2)]
     assert result.parameters["offset"] == StableThreshold.of(loss).offset
-    assert result.unit == "all items of one person, of total weight at most 5, added or removed anywhere"
+    assert result.unit == "all items of one unit, of total weight at most 5, added or removed anywhere"
     assert "dptop did not check it" in result.explain()
     assert (result.epsilon, result.delta) == (2.0, 1e-6)
     silent.clear()
@@ -388,6 +390,19 @@ def test_a_release_reads_back_from_every_file(kind: str, tmp_path: Path) -> None
     assert [tuple(row.values()) for row in pq.read_table(tmp_path / "a.parquet").to_pylist()] == rows
 
 
+def test_a_release_is_written_to_an_open_file(tmp_path: Path) -> None:
+    """An object open for bytes gets what a path gets, and stays open; text files and what is no file are refused."""
+    result = result_of("text")
+    for write in (result.to_csv, result.to_json, result.to_jsonl, result.to_parquet):
+        write(tmp_path / "file")
+        out = io.BytesIO()
+        write(out)
+        assert out.getvalue() == (tmp_path / "file").read_bytes()
+        for other in (io.StringIO(), 3, None, [b""]):
+            with pytest.raises(dptop.InvalidParameter, match=r"file must be a path or .*; got \w+\. Open"):
+                write(other)  # type: ignore[arg-type]
+
+
 def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     """By its name."""
     result = result_of("text")
@@ -421,6 +436,14 @@ def test_attributes() -> None:
     assert result.parameters["tie"] == "least-recent"
     assert result.parameters["offset"] == StableThreshold.calibrate(epsilon=1.0, delta=1e-9).offset
     assert result.parameters["scale"] == 1.0
+
+
+def test_every_parameter_is_documented() -> None:
+    """The docstring of `Release` lists the keys of `parameters`, in their order; they cannot be changed."""
+    result = dptop.release(weighed({"a": 1000}), epsilon=1, delta=1e-9)
+    assert re.findall(r"^ +- `(\w+)`: .*[.;]", dptop.Release.__doc__ or "", re.MULTILINE) == list(result.parameters)
+    with pytest.raises(TypeError):
+        result.parameters["capacity"] = 5  # type: ignore[index]
 
 
 def test_epsilon_is_reported_as_it_is_kept() -> None:
