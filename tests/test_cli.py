@@ -35,7 +35,7 @@ import pyarrow.parquet
 import pytest
 
 from conftest import Outcome
-from dptop import noise
+from dptop.intervals import quantile
 from test_files import COMPRESSIONS, CONTAINERS, SECRET, arrow_stream, parquet
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def assert_refused(outcome: Outcome, code: int, *patterns: str) -> None:
 
 def test_the_noise_at_epsilon_64_is_no_noise() -> None:
     """The precondition of every equality of counts in this file: 100,000 draws are all 0, except with chance 1e-6."""
-    assert noise.quantile(Fraction(64), Decimal("1e-6") / 200_000) == 0
+    assert quantile(Fraction(64), Decimal("1e-6") / 200_000) == 0
 
 
 # --- wrong usage: exit 2, nothing read -------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ from dptop.mechanism import StableThreshold
 from dptop.parameters import shown
 from dptop.privacy import PrivacyParameters, exact_epsilon, per_item
 from dptop.reference import stable_threshold as reference
+from dptop.search import smallest_by_bisection
 from dptop.tie import Tie
 from saved import Label, released_elsewhere, with_key
 
@@ -691,15 +692,15 @@ def test_intervals_cover_the_true_counts_of_released_labels(
 
 
 def test_a_lower_end_that_forgets_the_selection_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same simulation refuses the naive lower end, the count minus minimum minus a quantile of their noise."""
+    """The same simulation refuses as a lower end the count minus the minimum minus a quantile of their noise."""
     monkeypatch.setattr(StableThreshold, "of", staticmethod(lru_cache(StableThreshold.of)))
     epsilon = exact_epsilon(1.0)
-    q = noise.smallest(lambda g: noise.difference_tail(epsilon, g) <= Decimal("0.25"))
+    q = smallest_by_bisection(lambda g: noise.difference_tail(epsilon, g) <= Decimal("0.25"))
 
-    def naive(result: dptop.Release, i: int) -> int:
+    def forgetful(result: dptop.Release, i: int) -> int:
         return max(0, result[i].count - result.noisy_minimum[0] - q)
 
-    found = covered(streams_near_the_threshold(1500, 1.0), 1.0, 0.5, naive, 100)
+    found = covered(streams_near_the_threshold(1500, 1.0), 1.0, 0.5, forgetful, 100)
     assert worst(found, 0.5) > 4.76
 
 
