@@ -35,8 +35,8 @@ import pyarrow.parquet
 import pytest
 
 from conftest import Outcome
+from containers import COMPRESSIONS, CONTAINERS, SECRET, arrow_stream, parquet
 from dptop.intervals import quantile
-from test_files import COMPRESSIONS, CONTAINERS, SECRET, arrow_stream, parquet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

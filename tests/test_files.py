@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import bz2
 import csv
 import gzip
-import io
 import json
-import lzma
 import os
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow
 import pyarrow.ipc
-import pyarrow.parquet
 import pytest
 
 import dptop
+from containers import COMPRESSIONS, CONTAINERS, SECRET, arrow_file, arrow_stream, parquet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
-
-SECRET = "Wilhelmina"
-"""A label that no message may quote."""
 
 
 def counted(path: Path | str, **options: Any) -> dict[Any, int]:
@@ -33,43 +26,6 @@ def counted(path: Path | str, **options: Any) -> dict[Any, int]:
     summary.extend(dptop.read_labels(path, **options))
     return dict(summary.private_counters())
 
-
-def zstd(content: bytes) -> bytes:
-    sink = pyarrow.BufferOutputStream()
-    with pyarrow.CompressedOutputStream(sink, "zstd") as stream:
-        stream.write(content)
-    return bytes(sink.getvalue())
-
-
-COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
-    "gz": gzip.compress,
-    "zst": zstd,
-    "bz2": bz2.compress,
-    "xz": lzma.compress,
-}
-
-
-def parquet(table: pyarrow.Table, **options: Any) -> bytes:
-    sink = io.BytesIO()
-    pyarrow.parquet.write_table(table, sink, **options)
-    return sink.getvalue()
-
-
-def arrow_file(table: pyarrow.Table, **options: Any) -> bytes:
-    sink = io.BytesIO()
-    with pyarrow.ipc.new_file(sink, table.schema, **options) as writer:
-        writer.write_table(table, max_chunksize=2)
-    return sink.getvalue()
-
-
-def arrow_stream(table: pyarrow.Table, **options: Any) -> bytes:
-    sink = io.BytesIO()
-    with pyarrow.ipc.new_stream(sink, table.schema, **options) as writer:
-        writer.write_table(table, max_chunksize=2)
-    return sink.getvalue()
-
-
-CONTAINERS = {"parquet": parquet, "arrow-file": arrow_file, "arrow-stream": arrow_stream}
 
 TEXTS: dict[str, tuple[str, bytes, dict[str, Any], dict[Any, int]]] = {
     # name -> file name, content, options, exact counts

@@ -27,6 +27,7 @@ import pytest
 from scipy.stats import binomtest
 
 import dptop
+from containers import summary_of
 from dptop import _native, noise
 from dptop.mechanism import StableThreshold
 from dptop.parameters import shown
@@ -39,12 +40,6 @@ from saved import Label, released_elsewhere, with_key
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
-
-
-def summary_of(items: Any, capacity: int = 100, **parameters: Any) -> dptop.SpaceSaving:
-    summary = dptop.SpaceSaving(capacity, **parameters)
-    summary.extend(items)
-    return summary
 
 
 def weighed(counts: dict[Any, int], capacity: int = 100, **parameters: Any) -> dptop.SpaceSaving:
