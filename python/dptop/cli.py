@@ -120,7 +120,8 @@ def top(
 ) -> None:
     """Release the most frequent labels of FILE..., with total (epsilon, delta), each file read once.
 
-    The result is a table on a terminal and CSV in a pipe. The guarantee in words goes to stderr.
+    The result is a table on a terminal and CSV in a pipe. The guarantee in words goes to stderr. The intervals, low to
+    high, hold the true counts of all rows at once with probability 0.95.
     """
     one_of("summary", summary, SUMMARIES)
     request = Request(epsilon=epsilon, delta=delta, top=top_, share=share, length=length, mechanism=mechanism)
