@@ -145,9 +145,9 @@ def _memory(stream: str, goal: float) -> Judge:
 
 def _flat(results: Results) -> Judgement:
     samples = results.lines("dptop top, endless", "endless")[0]["samples"]
-    quarter, half = len(samples) // 5, len(samples) // 2
-    growth = samples[-1][2] - samples[quarter][2]
-    early = (samples[half][0] - samples[quarter][0]) / (samples[half][1] - samples[quarter][1])
+    fifth, half = len(samples) // 5, len(samples) // 2
+    growth = samples[-1][2] - samples[fifth][2]
+    early = (samples[half][0] - samples[fifth][0]) / (samples[half][1] - samples[fifth][1])
     late = (samples[-1][0] - samples[half][0]) / (samples[-1][1] - samples[half][1])
     return (
         f"memory {growth / 2**20:+.1f} MiB after the first fifth; second half at {late / early:.2f} of the rate before",

@@ -35,8 +35,8 @@ import pyarrow.parquet
 import pytest
 
 from conftest import Outcome
-from dptop import noise
-from test_files import COMPRESSIONS, CONTAINERS, SECRET, arrow_stream, parquet
+from containers import COMPRESSIONS, CONTAINERS, SECRET, arrow_stream, parquet
+from dptop.intervals import quantile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -72,7 +72,7 @@ def assert_refused(outcome: Outcome, code: int, *patterns: str) -> None:
 
 def test_the_noise_at_epsilon_64_is_no_noise() -> None:
     """The precondition of every equality of counts in this file: 100,000 draws are all 0, except with chance 1e-6."""
-    assert noise.quantile(Fraction(64), Decimal("1e-6") / 200_000) == 0
+    assert quantile(Fraction(64), Decimal("1e-6") / 200_000) == 0
 
 
 # --- wrong usage: exit 2, nothing read -------------------------------------------------------------------------------
@@ -189,9 +189,9 @@ for name, write in CONTAINERS.items():
     whole = write(COLUMNS)
     chosen = ("--column", "x")
     BROKEN |= {
-        f"no such column in {name}": ("t", whole, ("--column", "z"), r"no column 'z'; there are 'x', 'y'\. Choose"),
-        f"no column chosen in {name}": ("t", whole, (), r"2 columns needs column; it has 'x', 'y'\. Choose"),
-        f"a column twice in {name}": ("t", write(TWICE), chosen, r"'x' is there 2 times; there are .*Rename"),
+        f"no such column in {name}": ("t", whole, ("--column", "z"), r'no column "z"; choose one of "x", "y"'),
+        f"no column chosen in {name}": ("t", whole, (), r'2 columns and none was chosen; choose one of "x", "y"'),
+        f"a column twice in {name}": ("t", write(TWICE), chosen, r'the column "x" 2 times; rename all but one'),
         f"truncated {name}": ("t", whole[:-9], chosen, rf"byte {len(whole) - 9}: .*Write it again"),
         f"half a {name}": ("t", whole[: len(whole) // 2], chosen, rf"byte {len(whole) // 2}: .*Write it again"),
         f"garbage after {name}": ("t", whole + LINES, chosen, r"byte \d+: .*(Write it again|Cut them off)"),

@@ -128,3 +128,92 @@ def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
         target = page.parent / name if name else page
         assert target.exists(), f"{link} is not there"
         assert not fragment or fragment in anchors(target), f"{link} has no such heading"
+
+
+PLACES = ("", "python/dptop", "tests", "crates/summaries/src")
+"""Folders that a file may be named from, besides the folder of the file named before it in the same cell or line."""
+
+
+def missing(text: str) -> list[str]:
+    """Return the files that a line or cell names in backticks and that are not there, and its test functions likewise.
+
+    A test is looked for in the file of tests named before it, wherever in the same text that was.
+    """
+    found: list[str] = []
+    folders, tests = [ROOT / place for place in PLACES], Path()
+    for name in re.findall(r"`([^`\s]+)`", text):
+        if re.fullmatch(r"[\w./-]*\w\.(py|rs|md)|crates/[\w/]+", name):
+            path = next((folder / name for folder in folders if (folder / name).exists()), None)
+            if path is None:
+                found.append(name)
+            else:
+                folders[len(PLACES) :] = [path.parent]
+                tests = path if path.name.startswith("test_") else tests
+        elif re.fullmatch(r"test_\w+", name) and not (
+            tests.is_file() and re.search(rf"^def {name}\(", tests.read_text(), re.MULTILINE)
+        ):
+            found.append(name)
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=of_repository)
+def test_the_files_and_tests_that_a_page_names_are_there(page: Path) -> None:
+    """Each file and each test in backticks exists, paragraph by paragraph and row by row."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    assert [name for part in re.split(r"\n\n|\n(?=\|)", text) for name in missing(part)] == []
+
+
+def is_named(name: str) -> bool:
+    """Return whether a name is one of the package's: public, in a module of that name, or an argument of `release`."""
+    first, *rest = name.split(".")
+    owners: list[Any] = [dptop]
+    if f"dptop.{first}" in MODULES and rest:
+        owners.append(importlib.import_module(f"dptop.{first}"))
+    for owner, path in zip(owners, ([first, *rest], rest), strict=False):
+        for part in path:
+            owner = getattr(owner, part, None)
+        if owner is not None:
+            return True
+    return name in inspect.signature(dptop.release).parameters
+
+
+PAPER = ROOT / "docs" / "paper-to-code.md"
+
+
+def unknown(page: str) -> list[str]:
+    """Return what the cells of the page's table name in backticks, and is neither file nor test nor name."""
+    cells = [cell for line in page.splitlines() if line.startswith("|") for cell in line.split("|")]
+    names = [name for cell in cells for name in re.findall(r"`([^`]+)`", cell) if not re.search(r"/|\.(py|rs)$", name)]
+    return [name for name in names if not is_named(name)] + [name for cell in cells for name in missing(cell)]
+
+
+def test_the_table_from_the_paper_to_the_code_names_what_is_there() -> None:
+    """Every function, file and test of the table exists."""
+    assert unknown(PAPER.read_text()) == []
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("`noise.draw`", "`noise.drawn`"),
+        ("`Tie.isolated_per_side`", "`Tie.isolated`"),
+        ("`mechanism.StableThreshold`", "`mechanisms.StableThreshold`"),
+        ("`crates/summaries/src/table.rs`", "`crates/summaries/src/tables.rs`"),
+        ("`victims.rs`", "`victim.rs`"),
+        ("`reference/stable_threshold.py`", "`reference/threshold.py`"),
+        ("`test_theorems.py`", "`test_theorem.py`"),
+        ("`share`", "`shares`"),
+    ],
+)
+def test_a_name_that_is_not_there_is_seen(right: str, wrong: str) -> None:
+    """The search above fails on a table with one name changed."""
+    page = PAPER.read_text()
+    assert right in page
+    assert wrong.strip("`") in unknown(page.replace(right, wrong))
+
+
+def test_a_test_that_is_not_there_is_seen() -> None:
+    """Neither one that no file has, nor one of another file."""
+    assert missing("`tests/test_ledger.py`, `test_a_budget_protects_one_unit`") == []
+    assert missing("`tests/test_noise.py`, `test_a_budget_protects_one_unit`") == ["test_a_budget_protects_one_unit"]
+    assert missing("`test_a_budget_protects_one_unit`") == ["test_a_budget_protects_one_unit"]

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import bz2
+import csv
 import gzip
-import io
 import json
-import lzma
 import os
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow
 import pyarrow.ipc
-import pyarrow.parquet
 import pytest
 
 import dptop
+from containers import COMPRESSIONS, CONTAINERS, SECRET, arrow_file, arrow_stream, parquet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
-
-SECRET = "Wilhelmina"
-"""A label that no message may quote."""
 
 
 def counted(path: Path | str, **options: Any) -> dict[Any, int]:
@@ -32,43 +26,6 @@ def counted(path: Path | str, **options: Any) -> dict[Any, int]:
     summary.extend(dptop.read_labels(path, **options))
     return dict(summary.private_counters())
 
-
-def zstd(content: bytes) -> bytes:
-    sink = pyarrow.BufferOutputStream()
-    with pyarrow.CompressedOutputStream(sink, "zstd") as stream:
-        stream.write(content)
-    return bytes(sink.getvalue())
-
-
-COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
-    "gz": gzip.compress,
-    "zst": zstd,
-    "bz2": bz2.compress,
-    "xz": lzma.compress,
-}
-
-
-def parquet(table: pyarrow.Table, **options: Any) -> bytes:
-    sink = io.BytesIO()
-    pyarrow.parquet.write_table(table, sink, **options)
-    return sink.getvalue()
-
-
-def arrow_file(table: pyarrow.Table, **options: Any) -> bytes:
-    sink = io.BytesIO()
-    with pyarrow.ipc.new_file(sink, table.schema, **options) as writer:
-        writer.write_table(table, max_chunksize=2)
-    return sink.getvalue()
-
-
-def arrow_stream(table: pyarrow.Table, **options: Any) -> bytes:
-    sink = io.BytesIO()
-    with pyarrow.ipc.new_stream(sink, table.schema, **options) as writer:
-        writer.write_table(table, max_chunksize=2)
-    return sink.getvalue()
-
-
-CONTAINERS = {"parquet": parquet, "arrow-file": arrow_file, "arrow-stream": arrow_stream}
 
 TEXTS: dict[str, tuple[str, bytes, dict[str, Any], dict[Any, int]]] = {
     # name -> file name, content, options, exact counts
@@ -340,6 +297,61 @@ def test_nothing_is_opened_before_it_is_read(tmp_path: Path) -> None:
     file = dptop.read_labels(tmp_path / "missing")
     with pytest.raises(dptop.SourceError, match="missing: the file cannot be opened"):
         next(iter(file))
+
+
+@pytest.mark.parametrize(
+    ("options", "rule"),
+    [
+        ({"column": 3}, "column must be a str.*; got 3"),
+        ({"column": b"x"}, "column must be a str.*; got a value of type bytes"),
+        ({"column": "\ud800"}, "column must be a str that UTF-8 can hold"),
+        ({"nulls": "NA"}, "nulls must be several str, as in a list; got 'NA'"),
+        ({"nulls": b"NA"}, "nulls must be several str, as in a list; got a value of type bytes"),
+        ({"nulls": None}, "nulls must be several str, as in a list; got None"),
+        ({"nulls": ["NA", 1]}, "each of nulls must be a str.*; got 1"),
+        ({"nulls": [None]}, "each of nulls must be a str.*; got None"),
+        ({"nulls": ["\ud800"]}, "each of nulls must be a str that UTF-8 can hold"),
+    ],
+)
+def test_a_column_or_nulls_that_are_no_text_are_refused(tmp_path: Path, options: dict[str, Any], rule: str) -> None:
+    """They are told at the call, before anything is opened; a single text is not taken for its characters."""
+    with pytest.raises(dptop.InvalidParameter, match=rf"{rule}.*\. [A-Z]"):
+        dptop.read_labels(tmp_path / "missing", **options)
+
+
+def test_nulls_may_come_from_an_iterator(tmp_path: Path) -> None:
+    """They are taken once, at the call, whatever they come from."""
+    path = tmp_path / "log"
+    path.write_bytes(b"a\nNA\n-\n")
+    file = dptop.read_labels(path, nulls=(null for null in ("NA", "-")))
+    assert [counted(path, nulls={"NA": 1, "-": 1}), sum(map(len, file))] == [{b"a": 1}, 1]
+
+
+HEADER = ["x", "x", "größe", "it's", 'a "quoted" name', "a\tb\x7f\x85\n", "n" * 40, "n" * 41, "é" * 60]
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("more", [0, 20, 30, 300])
+@pytest.mark.parametrize("column", [None, "x", "z", "", "z" * 40, "z" * 41, "a\tb", "gr\udcf6\udce4n", "\x85\u2028"])
+def test_columns_are_told_in_the_same_words_in_every_table(
+    tmp_path: Path, container: str, more: int, column: str | None
+) -> None:
+    """Parquet and Arrow say of a column that is not there, or there twice, exactly what CSV says of the same header."""
+    names = HEADER + [f"c{i}" for i in range(more)]
+    arrays = [pyarrow.array(["label"])] * len(names)
+    path = tmp_path / "t"
+    messages = []
+    for format_ in ("csv", container.partition("-")[0]):
+        if format_ == "csv":
+            with path.open("w", newline="") as file:
+                csv.writer(file).writerows([names, ["label"] * len(names)])
+        else:
+            path.write_bytes(CONTAINERS[container](pyarrow.Table.from_arrays(arrays, names)))
+        with pytest.raises(dptop.SourceError) as raised:
+            counted(path, column=column, format=format_)
+        messages.append(str(raised.value))
+    assert messages[0] == messages[1]
+    assert "t: the header has " in messages[0]
 
 
 def test_a_format_that_does_not_exist_is_refused(tmp_path: Path) -> None:

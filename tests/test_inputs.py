@@ -1100,7 +1100,7 @@ def test_an_array_that_was_handed_over_and_refused_is_lost(weights: Any) -> None
 
 
 def test_weights_that_were_taken_from_an_iterator_are_lost_by_an_error() -> None:
-    """The items are at rest, the weights are gone: the same call again would count something else."""
+    """The items can be read again, the weights are gone: the same call again would count something else."""
     summary = dptop.SpaceSaving(10)
     summary.update("a")
     with pytest.raises(dptop.InvalidParameter):
@@ -1160,7 +1160,7 @@ def test_what_is_no_path_is_refused(path: Any) -> None:
 
 
 def test_a_view_of_keys_that_are_taken_from_an_iterator_is_lost() -> None:
-    """Only a dictionary's own keys are known to be at rest."""
+    """Only a dictionary's own keys are known to be rereadable."""
 
     class Once(dict[Any, Any]):
         def __init__(self, items: list[Any]) -> None:

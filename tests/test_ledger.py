@@ -249,7 +249,7 @@ def test_a_budget_of_delta_out_of_range_is_refused(value: Any) -> None:
 
 
 def test_a_budget_protects_one_unit() -> None:
-    """What protects one item says little of a person with many, so that their sums mean nothing together."""
+    """What protects one item says little of a unit with many, so that their sums mean nothing together."""
     summary = dptop.SpaceSaving(10, budget=dptop.Budget(2.0, 1e-5))
     summary.extend([1] * 100)
     dptop.release(summary, epsilon=0.5, delta=1e-6, max_contributions=3)

@@ -6,6 +6,7 @@ import math
 import random
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import pytest
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 EPSILONS = st.floats(2.0**-20, 64.0)
 DELTAS = st.floats(5e-324, 1.0, exclude_max=True)
 
-# G for (epsilon, delta), least and most recent. Source: docs/privacy.md section 4, computed there by summing
-# probabilities and not by the closed form; `reference.smallest_offset` repeats that below.
+# G for (epsilon, delta), least and most recent. Source: exact enumeration, by `enumerated` below; also in the table of
+# docs/privacy.md section 4.
 GAPS = [
     (1.0, 1e-6, 15, 15),
     (1.0, 1e-4, 10, 11),
@@ -40,9 +41,34 @@ GAPS = [
 ]
 
 
+def enumerated(epsilon: Fraction, g: int) -> Fraction:
+    """Return P[Z_x - Z_0 > g] as a sum over all pairs of draws: definition alone, no closed form, off by below 1e-50.
+
+    A draw z counts floor(10^60 exp(-epsilon |z|)) times. What is below one is left out.
+    """
+    reach = math.ceil(60 * math.log(10) / epsilon)
+    with localcontext() as context:
+        context.prec = 80
+        e = Decimal(epsilon.numerator) / Decimal(epsilon.denominator)
+        half = [int((-e * z).exp().scaleb(60)) for z in range(reach + 1)]
+    times = {z: half[abs(z)] for z in range(-reach, reach + 1)}
+    at_least = dict(zip(reversed(times), accumulate(times[z] for z in reversed(times)), strict=True))
+    pairs = sum(n * at_least.get(max(-reach, z + g + 1), 0) for z, n in times.items())
+    return Fraction(pairs, sum(times.values()) ** 2)
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "least", "most"), GAPS)
+def test_gaps_of_the_table_are_those_of_an_enumeration(epsilon: float, delta: float, least: int, most: int) -> None:
+    """G is the smallest number at which the enumerated chance of one isolated label, or of two, is at most delta."""
+    exact, bound, error = exact_epsilon(epsilon), Fraction(repr(delta)), Fraction(1, 10**40)
+    for labels, gap in ((1, least), (2, most)):
+        at, before = (sum(enumerated(exact, g + i) for i in range(labels)) for g in (gap, gap - 1))
+        assert at + error < bound < before - error
+
+
 @pytest.mark.parametrize(("epsilon", "delta", "least", "most"), GAPS)
 def test_offsets_are_those_of_the_table(epsilon: float, delta: float, least: int, most: int) -> None:
-    """The offset is 1 + G, with G from a sum over the probabilities of single values of the noise."""
+    """The offset is 1 + G, and that of the reference, which sums in decimals."""
     for tie, gap in ((Tie.LEAST_RECENT, least), (Tie.MOST_RECENT, most)):
         mechanism = StableThreshold.calibrate(epsilon=epsilon, delta=delta, tie=tie)
         assert mechanism.offset == 1 + gap

@@ -22,6 +22,7 @@ from dptop import _native, noise
 from dptop.errors import InvalidParameter
 from dptop.privacy import exact_epsilon
 from dptop.reference import discrete_laplace as reference
+from dptop.search import smallest_by_bisection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +38,7 @@ SHARES = [0.45, 0.4, 0.35, 0.3, 0.25, 0.2, 0.15, 0.1, 0.05, 0.02, 0.01, 0.005, 0
 
 def above(epsilon: Fraction, share: float) -> int:
     """Return the smallest q >= 0 that a draw exceeds with chance at most `share`."""
-    return noise.smallest(lambda q: noise.tail(epsilon, q) <= Decimal(share))
+    return smallest_by_bisection(lambda q: noise.tail(epsilon, q) <= Decimal(share))
 
 
 def cells(epsilon: Fraction) -> list[int]:

@@ -1,4 +1,4 @@
-"""The chances in `dptop.noise`: closed forms against direct sums, rounding in the safe direction, exact quantiles."""
+"""Chances in `dptop.noise`: closed forms against direct sums, rounded to the safe side. Quantiles: exact or safe."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dptop import noise
+from dptop import intervals, noise
 from dptop.errors import InvalidParameter
 from dptop.mechanism import StableThreshold
 from dptop.privacy import exact_epsilon
 from dptop.reference import stable_threshold as reference
+from dptop.search import smallest_by_bisection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,7 +92,7 @@ def test_a_tail_is_symmetric_and_falls(epsilon: Fraction) -> None:
 @pytest.mark.parametrize("p", ["0.6", "0.5", "0.025", "1e-9", "1e-300"])
 def test_a_quantile_is_the_smallest_that_does(epsilon: Fraction, p: str) -> None:
     """P[Z < -q] <= p, and not at q - 1."""
-    q = noise.quantile(epsilon, Decimal(p))
+    q = intervals.quantile(epsilon, Decimal(p))
     assert noise.tail(epsilon, q) <= Decimal(p)
     assert q == 0 or noise.tail(epsilon, q - 1) > Decimal(p)
 
@@ -105,7 +106,7 @@ def test_a_simultaneous_quantile_is_the_smallest_that_does(epsilon: Fraction, co
     def some_below(q: int) -> Decimal:
         return 1 - WIDE.power(1 - noise.tail(epsilon, q), counters)
 
-    q = noise.simultaneous_quantile(epsilon, counters, p)
+    q = intervals.simultaneous_quantile(epsilon, counters, p)
     assert some_below(q) <= p
     assert q == 0 or some_below(q - 1) > p
 
@@ -120,7 +121,7 @@ def test_a_simultaneous_difference_quantile_is_the_smallest_that_does(epsilon: F
         at_most = {z: WIDE.power(1 - noise.tail(epsilon, q + z), counters) for z in chances}
         return 1 - sum((mass * at_most[z] for z, mass in chances.items()), Decimal(0))
 
-    q = noise.simultaneous_difference_quantile(epsilon, counters, Decimal(p))
+    q = intervals.simultaneous_difference_quantile(epsilon, counters, Decimal(p))
     assert some_above(q) <= Decimal(p)
     assert q == 0 or some_above(q - 1) > Decimal(p) * (1 - Decimal("2e-6"))
 
@@ -129,22 +130,22 @@ def test_a_simultaneous_difference_quantile_is_the_smallest_that_does(epsilon: F
 def test_simultaneous_quantiles_for_two_thousand_counters(epsilon: float, pair: tuple[int, int]) -> None:
     """At beta 0.05 and 2000 counters: the worked example of docs/privacy.md section 5."""
     grid, p = exact_epsilon(epsilon), Decimal("0.025")
-    assert noise.simultaneous_quantile(grid, 2000, p) == pair[0]
-    assert noise.simultaneous_difference_quantile(grid, 2000, p) == pair[1]
+    assert intervals.simultaneous_quantile(grid, 2000, p) == pair[0]
+    assert intervals.simultaneous_difference_quantile(grid, 2000, p) == pair[1]
 
 
 def test_a_sum_in_blocks_is_safe_and_nearly_as_small() -> None:
     """For a small epsilon, blocks give a q that is at least the exact one and within 1 % of 1/epsilon of it."""
     epsilon, p = exact_epsilon(2.0**-9), Decimal("0.025")
-    exact = noise.LONGEST_SUM
-    found = noise.simultaneous_difference_quantile(epsilon, 2000, p)
+    exact = intervals.LONGEST_SUM
+    found = intervals.simultaneous_difference_quantile(epsilon, 2000, p)
     try:
-        noise.LONGEST_SUM = 10**9  # type: ignore[misc]  # the exact sum, term by term
-        noise.simultaneous_difference_quantile.cache_clear()
-        term_by_term = noise.simultaneous_difference_quantile(epsilon, 2000, p)
+        intervals.LONGEST_SUM = 10**9  # type: ignore[misc]  # the exact sum, term by term
+        intervals.simultaneous_difference_quantile.cache_clear()
+        term_by_term = intervals.simultaneous_difference_quantile(epsilon, 2000, p)
     finally:
-        noise.LONGEST_SUM = exact  # type: ignore[misc]
-        noise.simultaneous_difference_quantile.cache_clear()
+        intervals.LONGEST_SUM = exact  # type: ignore[misc]
+        intervals.simultaneous_difference_quantile.cache_clear()
     assert term_by_term <= found <= term_by_term + 2**9 / 100
 
 
@@ -153,12 +154,12 @@ def test_the_precision_of_the_caller_does_not_matter() -> None:
 
     def everything() -> list[object]:
         p = Decimal("0.025")
-        noise.simultaneous_difference_quantile.cache_clear()
+        intervals.simultaneous_difference_quantile.cache_clear()
         return [
             *(f(SMALLEST, g) for f in (noise.tail, noise.difference_tail, noise.pmf) for g in (-3, 0, 10**6)),
-            noise.quantile(SMALLEST, p),
-            noise.simultaneous_quantile(SMALLEST, 2000, p),
-            noise.simultaneous_difference_quantile(SMALLEST, 2000, p),
+            intervals.quantile(SMALLEST, p),
+            intervals.simultaneous_quantile(SMALLEST, 2000, p),
+            intervals.simultaneous_difference_quantile(SMALLEST, 2000, p),
             StableThreshold.calibrate(epsilon=0.1, delta=1e-9, tie="most-recent").failure_probability,
         ]
 
@@ -167,10 +168,10 @@ def test_the_precision_of_the_caller_does_not_matter() -> None:
         assert everything() == expected
 
 
-def test_smallest_finds_the_first_that_holds() -> None:
+def test_a_bisection_finds_the_first_that_holds() -> None:
     """Whatever the first integer is at which a condition turns true."""
     for first in range(70):
-        assert noise.smallest(lambda x, first=first: x >= first) == first  # type: ignore[misc]
+        assert smallest_by_bisection(lambda x, first=first: x >= first) == first  # type: ignore[misc]
 
 
 def test_draws_come_from_the_native_sampler_with_the_grid_numerator(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import copy
 import csv
 import gc
+import io
 import json
 import math
 import pickle
 import random
+import re
 import types
 from collections import Counter
 from decimal import Decimal, localcontext
@@ -25,23 +27,19 @@ import pytest
 from scipy.stats import binomtest
 
 import dptop
+from containers import summary_of
 from dptop import _native, noise
 from dptop.mechanism import StableThreshold
 from dptop.parameters import shown
 from dptop.privacy import PrivacyParameters, exact_epsilon, per_item
 from dptop.reference import stable_threshold as reference
+from dptop.search import smallest_by_bisection
 from dptop.tie import Tie
 from saved import Label, released_elsewhere, with_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
-
-
-def summary_of(items: Any, capacity: int = 100, **parameters: Any) -> dptop.SpaceSaving:
-    summary = dptop.SpaceSaving(capacity, **parameters)
-    summary.extend(items)
-    return summary
 
 
 def weighed(counts: dict[Any, int], capacity: int = 100, **parameters: Any) -> dptop.SpaceSaving:
@@ -266,7 +264,7 @@ def test_a_copy_does_not_answer_for_the_length_again() -> None:
     assert b"BudgetExhausted" in done.stderr
 
 
-# Many items of one person
+# Many items of one unit
 
 
 @pytest.mark.parametrize("c", [1, 2, 3, 10, 1000, 10**6])
@@ -293,7 +291,7 @@ def test_contributions_set_the_noise(silent: Drawn) -> None:
     result = dptop.release(weighed({"a": 10_000}), epsilon=2.0, delta=1e-6, max_contributions=5)
     assert silent == [(loss.epsilon, 2)]
     assert result.parameters["offset"] == StableThreshold.of(loss).offset
-    assert result.unit == "all items of one person, of total weight at most 5, added or removed anywhere"
+    assert result.unit == "all items of one unit, of total weight at most 5, added or removed anywhere"
     assert "dptop did not check it" in result.explain()
     assert (result.epsilon, result.delta) == (2.0, 1e-6)
     silent.clear()
@@ -388,6 +386,19 @@ def test_a_release_reads_back_from_every_file(kind: str, tmp_path: Path) -> None
     assert [tuple(row.values()) for row in pq.read_table(tmp_path / "a.parquet").to_pylist()] == rows
 
 
+def test_a_release_is_written_to_an_open_file(tmp_path: Path) -> None:
+    """An object open for bytes gets what a path gets, and stays open; text files and what is no file are refused."""
+    result = result_of("text")
+    for write in (result.to_csv, result.to_json, result.to_jsonl, result.to_parquet):
+        write(tmp_path / "file")
+        out = io.BytesIO()
+        write(out)
+        assert out.getvalue() == (tmp_path / "file").read_bytes()
+        for other in (io.StringIO(), 3, None, [b""]):
+            with pytest.raises(dptop.InvalidParameter, match=r"file must be a path or .*; got \w+\. Open"):
+                write(other)  # type: ignore[arg-type]
+
+
 def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     """By its name."""
     result = result_of("text")
@@ -421,6 +432,14 @@ def test_attributes() -> None:
     assert result.parameters["tie"] == "least-recent"
     assert result.parameters["offset"] == StableThreshold.calibrate(epsilon=1.0, delta=1e-9).offset
     assert result.parameters["scale"] == 1.0
+
+
+def test_every_parameter_is_documented() -> None:
+    """The docstring of `Release` lists the keys of `parameters`, in their order; they cannot be changed."""
+    result = dptop.release(weighed({"a": 1000}), epsilon=1, delta=1e-9)
+    assert re.findall(r"^ +- `(\w+)`: .*[.;]", dptop.Release.__doc__ or "", re.MULTILINE) == list(result.parameters)
+    with pytest.raises(TypeError):
+        result.parameters["capacity"] = 5  # type: ignore[index]
 
 
 def test_epsilon_is_reported_as_it_is_kept() -> None:
@@ -668,15 +687,15 @@ def test_intervals_cover_the_true_counts_of_released_labels(
 
 
 def test_a_lower_end_that_forgets_the_selection_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same simulation refuses the naive lower end, the count minus minimum minus a quantile of their noise."""
+    """The same simulation refuses as a lower end the count minus the minimum minus a quantile of their noise."""
     monkeypatch.setattr(StableThreshold, "of", staticmethod(lru_cache(StableThreshold.of)))
     epsilon = exact_epsilon(1.0)
-    q = noise.smallest(lambda g: noise.difference_tail(epsilon, g) <= Decimal("0.25"))
+    q = smallest_by_bisection(lambda g: noise.difference_tail(epsilon, g) <= Decimal("0.25"))
 
-    def naive(result: dptop.Release, i: int) -> int:
+    def forgetful(result: dptop.Release, i: int) -> int:
         return max(0, result[i].count - result.noisy_minimum[0] - q)
 
-    found = covered(streams_near_the_threshold(1500, 1.0), 1.0, 0.5, naive, 100)
+    found = covered(streams_near_the_threshold(1500, 1.0), 1.0, 0.5, forgetful, 100)
     assert worst(found, 0.5) > 4.76
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import dptop
+from containers import summary_of
 from dptop.record import Record
 from saved import SHORTENED, Saved, encoded, routing, sealed
 
@@ -29,10 +30,8 @@ LABELS: dict[str, list[Any]] = {
 }
 
 
-def summary_of(kind: str, capacity: int = 4, partitions: int = 1, tie: str = "least-recent") -> dptop.SpaceSaving:
-    summary = dptop.SpaceSaving(capacity, tie=tie, partitions=partitions, max_label_bytes=64)
-    summary.extend(LABELS[kind])
-    return summary
+def of_kind(kind: str, capacity: int = 4, **parameters: Any) -> dptop.SpaceSaving:
+    return summary_of(LABELS[kind], capacity, max_label_bytes=64, **parameters)
 
 
 @pytest.mark.parametrize("kind", LABELS)
@@ -40,7 +39,7 @@ def summary_of(kind: str, capacity: int = 4, partitions: int = 1, tie: str = "le
 @pytest.mark.parametrize("tie", ["least-recent", "most-recent"])
 def test_everything_reads_back(kind: str, capacity: int, partitions: int, tie: str, tmp_path: Path) -> None:
     """Full, partly filled and empty summaries of all kinds read back from bytes, from a file and from a pickle."""
-    summary = summary_of(kind, capacity, partitions, tie)
+    summary = of_kind(kind, capacity, partitions=partitions, tie=tie)
     summary.save(tmp_path / "part.dptop")
     for read in (
         dptop.SpaceSaving.from_bytes(summary.to_bytes()),
@@ -74,7 +73,7 @@ def test_the_form_is_as_described() -> None:
 @pytest.mark.parametrize("kind", LABELS)
 def test_every_flipped_bit_is_seen(kind: str) -> None:
     """A form with any one bit changed is refused."""
-    data = summary_of(kind).to_bytes()
+    data = of_kind(kind).to_bytes()
     for position in range(8 * len(data)):
         changed = bytearray(data)
         changed[position // 8] ^= 1 << position % 8
@@ -85,7 +84,7 @@ def test_every_flipped_bit_is_seen(kind: str) -> None:
 @pytest.mark.parametrize("kind", LABELS)
 def test_every_cut_is_seen(kind: str) -> None:
     """A form that was cut short anywhere, or is followed by anything, is refused."""
-    data = summary_of(kind).to_bytes()
+    data = of_kind(kind).to_bytes()
     for length in range(len(data)):
         with pytest.raises(dptop.CorruptSummary):
             dptop.SpaceSaving.from_bytes(data[:length])
@@ -109,7 +108,7 @@ def test_other_types_are_no_saved_form(data: Any) -> None:
 
 
 def changed(of: str = "text", /, **fields: Any) -> bytes:
-    return dataclasses.replace(Saved.of(summary_of(of)), **fields).to_bytes()
+    return dataclasses.replace(Saved.of(of_kind(of)), **fields).to_bytes()
 
 
 def with_table(of: str, table: list[tuple[int, bytes]]) -> bytes:
@@ -164,14 +163,14 @@ CONTRADICTIONS = {
 
 
 def with_labels_claimed(labels: int) -> bytes:
-    saved = Saved.of(summary_of("integers"))
+    saved = Saved.of(of_kind("integers"))
     saved.capacity = 2**31
     body = struct.pack("<Q", labels) + b"".join(struct.pack("<Q", count) + label for count, label in saved.counters[0])
     return saved.with_counters(body)
 
 
 def with_length_claimed(section: int, length: int) -> bytes:
-    data = bytearray(summary_of("text").to_bytes()[:-4])
+    data = bytearray(of_kind("text").to_bytes()[:-4])
     at = 16
     for _ in range(section):
         at += 12 + int.from_bytes(data[at + 4 : at + 12], "little")
@@ -224,7 +223,7 @@ def test_contradictions_are_seen_in_bounded_memory() -> None:
 def test_the_maker_of_contradictions_makes_sound_forms_too() -> None:
     """What the tests above change is the only thing that is wrong with their bytes."""
     read = dptop.SpaceSaving.from_bytes(changed())
-    assert read.private_counters() == summary_of("text").private_counters()
+    assert read.private_counters() == of_kind("text").private_counters()
     read = dptop.SpaceSaving.from_bytes(with_table("text", [(2**62, A), (2**62 - 1, B)]))
     assert read.private_counters() == [("a", 2**62), ("b", 2**62 - 1)]
     sound = struct.pack("<I", 33 | SHORTENED) + b"x" + bytes(32)
@@ -314,7 +313,7 @@ def breaking() -> Any:
 def test_a_saved_file_is_private_and_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the owner may read it; a save that fails leaves the old file and no other."""
     path = tmp_path / "part.dptop"
-    summary = summary_of("text")
+    summary = of_kind("text")
     path.write_bytes(b"old")
     path.chmod(0o644)
     summary.save(path)
@@ -343,8 +342,8 @@ def failing(*_: Any) -> None:
     [
         (lambda folder: dptop.load(folder / "missing"), "cannot be read"),
         (lambda folder: dptop.load(folder), "cannot be read"),
-        (lambda folder: summary_of("text").save(folder / "missing" / "part"), "cannot be written"),
-        (lambda folder: summary_of("text").save(folder), "cannot be written"),
+        (lambda folder: of_kind("text").save(folder / "missing" / "part"), "cannot be written"),
+        (lambda folder: of_kind("text").save(folder), "cannot be written"),
     ],
 )
 def test_a_path_that_cannot_be_used_is_told(act: Callable[[Path], Any], rule: str, tmp_path: Path) -> None:
@@ -358,6 +357,6 @@ def test_a_path_that_cannot_be_used_is_told(act: Callable[[Path], Any], rule: st
 def test_a_corrupt_file_is_told_by_its_name(tmp_path: Path) -> None:
     """Which of many parts is corrupt is said."""
     path = tmp_path / "part.dptop"
-    path.write_bytes(summary_of("text").to_bytes()[:-1])
+    path.write_bytes(of_kind("text").to_bytes()[:-1])
     with pytest.raises(dptop.CorruptSummary, match=r"part\.dptop"):
         dptop.load(path)

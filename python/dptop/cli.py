@@ -9,25 +9,22 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import io
 import os
 import sys
-from pathlib import Path  # noqa: TC003 - typer reads the annotations at run time
-from typing import TYPE_CHECKING, Annotated, Any, Final, TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final, TextIO
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
-from rich.table import Table
-from rich.text import Text
 
 import dptop
 from dptop.errors import DptopError, InvalidParameter, MissingExtra, SourceError
-from dptop.files import FORMATS, STDIN, FileLabels, read_labels, total_size
-from dptop.label import Label, ShortenedLabel
+from dptop.files import FORMATS, STDIN, FileLabels, read_labels
 from dptop.parameters import one_of
-from dptop.release import Request, fulfil
+from dptop.release import Request
 from dptop.summary import SpaceSaving, thread_count
+from dptop.table import terminal_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,10 +36,6 @@ __all__ = ["main"]
 SUMMARIES: Final = ("space-saving",)
 OUTPUTS: Final = (".csv", ".jsonl", ".parquet")
 INTERRUPTED: Final = 130
-SHOWN_START: Final = 160
-SHOWN_END: Final = 80
-"""Characters of a label in a table, at its start and end; the end of a shortened label is its digest."""
-
 UsageError: Final[Any] = typer.BadParameter.__base__
 """What the option parser raises; it has no public name of its own."""
 
@@ -127,7 +120,8 @@ def top(
 ) -> None:
     """Release the most frequent labels of FILE..., with total (epsilon, delta), each file read once.
 
-    The result is a table on a terminal and CSV in a pipe. The guarantee in words goes to stderr.
+    The result is a table on a terminal and CSV in a pipe. The guarantee in words goes to stderr. The intervals, low to
+    high, hold the true counts of all rows at once with probability 0.95.
     """
     one_of("summary", summary, SUMMARIES)
     request = Request(epsilon=epsilon, delta=delta, top=top_, share=share, length=length, mechanism=mechanism)
@@ -139,7 +133,7 @@ def top(
     write = _destination(output, json=json, table=table)
     with _progress(files) as advance:
         _count(counted, inputs, threads, advance)
-    result = fulfil(counted, request)
+    result = request.release(counted)
     try:
         write(result)
         with contextlib.suppress(OSError):  # stderr may be closed or full; the result is out
@@ -168,8 +162,16 @@ def _progress(files: list[str]) -> Iterator[Callable[[int], None]]:
         return
     columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("reading", total=total_size(files))
+        task = progress.add_task("reading", total=_total_size(files))
         yield lambda position: progress.update(task, completed=position)
+
+
+def _total_size(files: list[str]) -> int | None:
+    """Return the bytes of all files together, or None where one has no size, such as a pipe."""
+    paths = [Path(file) for file in files]
+    if not all(name != STDIN and path.is_file() for name, path in zip(files, paths, strict=True)):
+        return None
+    return sum(path.stat().st_size for path in paths)
 
 
 def _is_terminal(stream: TextIO | None) -> bool:
@@ -184,14 +186,11 @@ def _destination(output: Path | None, *, json: bool, table: bool) -> Callable[[R
         return _to_file(output)
     if sys.stdout is None:
         raise SourceError("standard output is closed. Open it, or write a file with --output.")
-    content: Callable[[Release], bytes]
     if json:
-        content = _json_lines
-    elif table or _is_terminal(sys.stdout):
-        content = _table
-    else:
-        content = _csv
-    return lambda result: _print(content(result))
+        return _to_stdout(dptop.Release.to_jsonl)
+    if table or _is_terminal(sys.stdout):
+        return _to_stdout(_write_table)
+    return _to_stdout(dptop.Release.to_csv)
 
 
 def _to_file(path: Path) -> Callable[[Release], None]:
@@ -210,57 +209,31 @@ def _to_file(path: Path) -> Callable[[Release], None]:
     return lambda result: write(result, path)
 
 
-def _print(content: bytes) -> None:
-    """Write the result to stdout. A reader who has left is no error; then nothing more is said."""
-    try:
-        sys.stdout.buffer.write(content)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        _discard_stdout()
-        raise SourceError(
-            f"standard output cannot be written ({error.strerror}). Write to another place, with --output."
-        ) from None
+def _to_stdout(write: Callable[[Release, BinaryIO], None]) -> Callable[[Release], None]:
+    """Return what writes a result to stdout. A reader who has left is no error; then nothing more is said."""
+
+    def to_stdout(result: Release) -> None:
+        try:
+            write(result, sys.stdout.buffer)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            _discard_stdout()
+            raise SourceError(
+                f"standard output cannot be written ({error.strerror}). Write to another place, with --output."
+            ) from None
+
+    return to_stdout
+
+
+def _write_table(result: Release, file: BinaryIO) -> None:
+    file.write(terminal_table(result).encode(sys.stdout.encoding, "backslashreplace"))
 
 
 def _discard_stdout() -> None:
     """Let what Python flushes at exit go nowhere."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _csv(result: Release) -> bytes:
-    content = io.BytesIO()
-    result.write_csv(content)
-    return content.getvalue()
-
-
-def _json_lines(result: Release) -> bytes:
-    content = io.BytesIO()
-    result.write_jsonl(content)
-    return content.getvalue()
-
-
-def _table(result: Release) -> bytes:
-    table = Table(box=None)
-    table.add_column("item", overflow="fold")
-    for name in ("count", "low", "high"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for row in result:
-        table.add_row(Text(_shown(row.item)), *(f"{number:,}" for number in row[1:]))
-    console = Console()
-    with console.capture() as capture:
-        console.print(table)
-    return capture.get().encode(sys.stdout.encoding, "backslashreplace")
-
-
-def _shown(item: Label) -> str:
-    """Return a label for a terminal: as text, all that is not printable escaped, a long middle left out."""
-    plain = item.plain() if isinstance(item, ShortenedLabel) else item
-    text = plain.decode(errors="backslashreplace") if isinstance(plain, bytes) else str(plain)
-    if len(text) > SHOWN_START + SHOWN_END:
-        text = f"{text[:SHOWN_START]} … {text[-SHOWN_END:]}"
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def main() -> None:

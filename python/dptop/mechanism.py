@@ -6,33 +6,22 @@ probabilities over what `keeps` keeps and compares the result with `delta`.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
-from decimal import Decimal
-from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING
 
-from dptop.noise import (
-    SLACK,
-    difference_tail,
-    log_difference_at_least,
-    log_difference_ratio,
-    quantile,
-    simultaneous_difference_quantile,
-    simultaneous_quantile,
-    smallest,
-)
+from dptop import intervals
+from dptop.noise import difference_tail
 from dptop.parameters import real_number, whole_number
 from dptop.privacy import PRECISE, PrivacyParameters
+from dptop.search import smallest_by_bisection
 from dptop.tie import Tie
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from decimal import Decimal
     from fractions import Fraction
 
 __all__ = ["StableThreshold"]
-
-HALF: Final = Decimal("0.5")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +53,7 @@ class StableThreshold:
     def __post_init__(self) -> None:
         PrivacyParameters(self.epsilon, self.delta)  # refuses what is off the grid or out of range
         object.__setattr__(self, "tie", Tie.of(self.tie))
-        gap = smallest(lambda g: _failure(self.epsilon, g, self.tie) <= self.delta)
+        gap = smallest_by_bisection(lambda g: _failure(self.epsilon, g, self.tie) <= self.delta)
         object.__setattr__(self, "offset", 1 + gap)
 
     @classmethod
@@ -151,17 +140,10 @@ class StableThreshold:
         """
         beta = real_number("beta", beta, "0 < beta < 1", lambda x: 0 < x < 1, "0.05 gives 95 % intervals.")
         if simultaneous_over is None:
-            ends = _per_label(self.epsilon, self.offset, beta)
-        else:
-            capacity = whole_number("simultaneous_over", simultaneous_over, 1, 2**31, "Pass the capacity of one table.")
-            tables = whole_number("tables", tables, 1, 2**31, "Pass how many are released together.")
-            ends = _together(self.epsilon, capacity, tables, beta)
-        unsettled = sorted({v - noisy_minimum for v in noisy_counts if v - noisy_minimum < ends.settled})
-        early = _early_lows(float(self.epsilon), self.offset, beta, unsettled)
-        shift = noisy_minimum + ends.below
-        found = [(early.get(v - noisy_minimum, v - shift), v + ends.above) for v in noisy_counts]
-        # a true count is never negative, and an interval holds the noisy count: both only make it wider
-        return [(max(0, min(low, v)), max(0, high)) for v, (low, high) in zip(noisy_counts, found, strict=True)]
+            return intervals.given_release(self.epsilon, self.offset, beta, noisy_counts, noisy_minimum)
+        capacity = whole_number("simultaneous_over", simultaneous_over, 1, 2**31, "Pass the capacity of one table.")
+        tables = whole_number("tables", tables, 1, 2**31, "Pass how many are released together.")
+        return intervals.simultaneous(self.epsilon, capacity, tables, beta, noisy_counts, noisy_minimum)
 
 
 def _failure(epsilon: Fraction, gap: int, tie: Tie) -> Decimal:
@@ -173,61 +155,3 @@ def _failure(epsilon: Fraction, gap: int, tie: Tie) -> Decimal:
     for i in range(1, tie.isolated_per_side):
         chance = PRECISE.add(chance, difference_tail(epsilon, gap + i))
     return chance
-
-
-class _Ends(NamedTuple):
-    """high = count + above; low = gap - below for gap = count - minimum >= settled, and below that `_early_lows`."""
-
-    above: int
-    below: int
-    settled: int
-
-
-@lru_cache(maxsize=256)
-def _per_label(epsilon: Fraction, offset: int, beta: float) -> _Ends:
-    above = quantile(epsilon, PRECISE.multiply(HALF, Decimal(beta)))
-    eps, doubt = float(epsilon), _log_doubt(beta)
-    below = smallest(lambda q: log_difference_at_least(eps, q + 1) <= doubt)
-
-    def settled(i: int) -> bool:  # at this gap, and so at all larger ones, low = gap - below - 1 is implausible too
-        gap = offset + 1 + i
-        return not _plausible(eps, offset, doubt, gap, gap - below - 1)
-
-    return _Ends(above, below, offset + 1 + smallest(settled))
-
-
-@lru_cache(maxsize=256)
-def _together(epsilon: Fraction, counters: int, tables: int, beta: float) -> _Ends:
-    p = PRECISE.multiply(HALF, Decimal(beta))
-    above = simultaneous_quantile(epsilon, counters * tables, p)
-    below = simultaneous_difference_quantile(epsilon, counters, PRECISE.divide(p, Decimal(tables)))
-    return _Ends(above, below, 0)
-
-
-def _early_lows(epsilon: float, offset: int, beta: float, gaps: list[int]) -> dict[int, int]:
-    """Return, for each of the increasing `gaps`, the smallest D >= 0 with P[W >= gap - D] > (beta/2) P[W > offset - D].
-
-    D says how far the counter is above the minimum; smaller D are refused, at a risk of beta/2 given publication. Once
-    above 0, D grows by at least as much as the gap, so that each search starts where the last one ended.
-    """
-    lows: dict[int, int] = {}
-    doubt, last, low = _log_doubt(beta), 0, 0
-    for gap in gaps:
-        start = low + gap - last if low > 0 else 0
-        low = _smallest_plausible(epsilon, offset, doubt, gap, start)
-        last = gap
-        lows[gap] = low
-    return lows
-
-
-def _smallest_plausible(epsilon: float, offset: int, doubt: float, gap: int, start: int) -> int:
-    return start + smallest(lambda i: _plausible(epsilon, offset, doubt, gap, start + i))
-
-
-def _plausible(epsilon: float, offset: int, doubt: float, gap: int, excess: int) -> bool:
-    return log_difference_ratio(epsilon, gap - excess, offset + 1 - excess) > doubt
-
-
-def _log_doubt(beta: float) -> float:
-    """Return ln(beta/2), lowered by far more than floats err: what it decides can only widen an interval."""
-    return math.log(beta / 2) - SLACK

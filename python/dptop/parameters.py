@@ -1,4 +1,7 @@
-"""Checks of arguments: one place for what a whole number or a number is. Messages say rule, value and remedy."""
+"""Checks of arguments: one place for what a whole number, a number and a text is.
+
+Messages say rule, value and remedy.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from dptop.errors import InvalidParameter
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["as_written", "one_of", "real_number", "shown", "whole_number"]
+__all__ = ["as_written", "encoded", "one_of", "real_number", "shown", "whole_number"]
 
 MAX_SHOWN: Final = 40
 
@@ -61,6 +64,20 @@ def as_written(number: float) -> Decimal:
     Decimal('0.1')
     """
     return Decimal(repr(float(number)))
+
+
+def encoded(name: str, value: object, remedy: str) -> bytes:
+    """Return a text as UTF-8, or as the bytes that `os.fsdecode` made it of; other lone surrogates are refused.
+
+    >>> encoded("column", "größe", "Name one column.").decode()
+    'größe'
+    """
+    try:
+        if not isinstance(value, str):
+            raise TypeError
+        return value.encode(errors="surrogateescape")
+    except (TypeError, UnicodeEncodeError):
+        raise InvalidParameter(f"{name} must be a str that UTF-8 can hold; got {shown(value)}. {remedy}") from None
 
 
 def shown(value: object) -> str:

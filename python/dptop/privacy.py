@@ -180,7 +180,7 @@ class Ledger:
     """What has been spent on one stream. Copies and unpickled twins of a summary share it within a process.
 
     Without a budget there is a single release, of any size. With one, the sums of epsilon and of delta stay within it,
-    and all releases protect the same unit: what protects one item says little of a person with many.
+    and all releases protect the same unit: what protects one item says little of a unit with many.
     An entry carries a random identity, so that the record of a saved copy can be united with the process's own.
     """
 

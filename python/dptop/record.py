@@ -13,17 +13,27 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
+from typing import Final
 
 from dptop.errors import CorruptSummary, InvalidParameter
 from dptop.privacy import ENTRY_IDENTITY_BYTES, EPSILON_STEP, Budget, LedgerRecord, PrivacyParameters, Spent
 
 __all__ = ["Record"]
 
-HAS_BUDGET = 1
-INCOMPLETE = 2
-CLOSED = 4
-HAS_LENGTH = 8
-DELTA_EXPONENT_MIN = -400
+HAS_BUDGET: Final = 1
+INCOMPLETE: Final = 2
+CLOSED: Final = 4
+HAS_LENGTH: Final = 8
+ALL_FLAGS: Final = HAS_BUDGET | INCOMPLETE | CLOSED | HAS_LENGTH
+
+BUDGET: Final = struct.Struct("<dd")
+"""Epsilon, delta."""
+LENGTH: Final = struct.Struct("<Q")
+ENTRY_COUNT: Final = struct.Struct("<I")
+ENTRY: Final = struct.Struct("<QQH")
+"""What follows the identity of an entry: max_contributions, epsilon in units of 2^-32, bytes of the delta after it."""
+
+DELTA_EXPONENT_MIN: Final = -400
 """Below that of any float; a sum of deltas stays short."""
 
 
@@ -46,14 +56,14 @@ class Record:
         }
         out = bytearray([sum(flag for flag, is_set in flags.items() if is_set)])
         if self.budget:
-            out += struct.pack("<dd", self.budget.epsilon, self.budget.delta)
+            out += BUDGET.pack(self.budget.epsilon, self.budget.delta)
         if ledger.length is not None:
-            out += struct.pack("<Q", ledger.length)
-        out += struct.pack("<I", len(ledger.entries))
+            out += LENGTH.pack(ledger.length)
+        out += ENTRY_COUNT.pack(len(ledger.entries))
         for identity, (parameters, contributions) in ledger.entries.items():
             delta = str(parameters.delta).encode()
             epsilon = int(parameters.epsilon / EPSILON_STEP)
-            out += identity + struct.pack("<QQH", contributions, epsilon, len(delta)) + delta
+            out += identity + ENTRY.pack(contributions, epsilon, len(delta)) + delta
         return bytes(out)
 
     @classmethod
@@ -65,35 +75,49 @@ class Record:
         """
         try:
             return cls._read(data)
-        except (struct.error, IndexError, UnicodeDecodeError, InvalidOperation, InvalidParameter):
-            raise CorruptSummary("the record of what was spent contradicts itself. Save the summary again.") from None
+        except (struct.error, IndexError, InvalidParameter):  # it ends too early, or holds an impossible epsilon
+            raise _corrupt() from None
 
     @classmethod
     def _read(cls, data: bytes) -> Record:
         flags, at = data[0], 1
         budget = None
         if flags & HAS_BUDGET:
-            budget = Budget(*struct.unpack_from("<dd", data, at))
-            at += 16
+            budget = Budget(*BUDGET.unpack_from(data, at))
+            at += BUDGET.size
         length = None
         if flags & HAS_LENGTH:
-            (length,) = struct.unpack_from("<Q", data, at)
-            at += 8
-        (count,) = struct.unpack_from("<I", data, at)
-        at += 4
+            (length,) = LENGTH.unpack_from(data, at)
+            at += LENGTH.size
+        (count,) = ENTRY_COUNT.unpack_from(data, at)
+        at += ENTRY_COUNT.size
         entries = {}
         for _ in range(count):
             identity = data[at : at + ENTRY_IDENTITY_BYTES]
             at += ENTRY_IDENTITY_BYTES
-            contributions, epsilon, digits = struct.unpack_from("<QQH", data, at)
-            at += 18
-            delta = Decimal(data[at : at + digits].decode("ascii"))
+            contributions, epsilon, digits = ENTRY.unpack_from(data, at)
+            at += ENTRY.size
+            delta = _delta(data[at : at + digits])
             at += digits
-            exponent = delta.as_tuple().exponent  # a letter for infinities and NaN
-            if not (isinstance(exponent, int) and exponent >= DELTA_EXPONENT_MIN and contributions >= 1):
-                raise InvalidOperation
+            if contributions < 1:
+                raise _corrupt()
             entries[identity] = Spent(PrivacyParameters(epsilon * EPSILON_STEP, delta), contributions)
-        if at != len(data) or flags & ~(HAS_BUDGET | INCOMPLETE | CLOSED | HAS_LENGTH) or len(entries) != count:
-            raise InvalidOperation
+        if at != len(data) or flags & ~ALL_FLAGS or len(entries) != count:
+            raise _corrupt()
         ledger = LedgerRecord(entries, length, closed=bool(flags & CLOSED))
         return cls(budget, ledger, incomplete=bool(flags & INCOMPLETE))
+
+
+def _delta(text: bytes) -> Decimal:
+    try:
+        delta = Decimal(text.decode("ascii"))
+    except (UnicodeDecodeError, InvalidOperation):
+        raise _corrupt() from None
+    exponent = delta.as_tuple().exponent  # a letter for infinities and NaN
+    if not (isinstance(exponent, int) and exponent >= DELTA_EXPONENT_MIN):
+        raise _corrupt()
+    return delta
+
+
+def _corrupt() -> CorruptSummary:
+    return CorruptSummary("the record of what was spent contradicts itself. Save the summary again.")

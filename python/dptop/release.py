@@ -96,6 +96,102 @@ class Request:
         """What is left for labels, counts and minimum: all of delta, and of epsilon what the length leaves."""
         return PrivacyParameters(self.per_item.epsilon - self.length_epsilon, self.per_item.delta)
 
+    def release(self, summary: SpaceSaving, seed: int | None = None) -> Release:
+        """Release what is asked for: promise, errors and `seed` as in `dptop.release`."""
+        if not isinstance(summary, SpaceSaving):
+            raise InvalidParameter(
+                f"summary must be a summary of dptop; got {type(summary).__name__}. Count the stream with SpaceSaving."
+            )
+        if seed is not None:
+            seed = whole_number("seed", seed, 0, MAX_LENGTH, "Leave it out: a seed is for tests only.")
+        if not summary._releasable:
+            raise SourceError(
+                "a summary is released only if its stream was read to the end; this one is being read, or was cut"
+                " short. Wait for every extend(), or count the stream again with a new summary."
+            )
+        stable = StableThreshold.of(self.for_labels, summary.tie)
+        summary._ledger.charge(Spent(self.total, self.max_contributions), summary.budget, self.length)
+        stream_length, tables = summary._tables.snapshot()
+        if self.length is not None and stream_length > self.length:  # asked after the charge: the answer tells of n
+            summary._ledger.close()  # no second bound is compared with the same stream, nor with a copy
+            raise InvalidParameter(
+                f"length must bound the length of the stream; {self.length} does not, and the stream is spent."
+                " Count it again, and declare a bound that you know without the data."
+            )
+
+        least_count, noisy_length = self._least_count(stream_length, seed)
+        # for each partition its Z_0, then one Z_x per tracked label
+        draws = iter(noise.draw(stable.epsilon, sum(1 + len(counts) for _, counts in tables), seed))
+        minima: list[int] = []
+        rows: list[Row] = []
+        for partition, (minimum, counts) in enumerate(tables):
+            noisy_minimum = minimum + next(draws)
+            noisy = [count + next(draws) for count in counts]
+            kept = [x for x, v in enumerate(noisy) if stable.keeps(v, noisy_minimum)]
+            if least_count is not None:
+                kept = [x for x in kept if noisy[x] >= least_count]
+            published = [noisy[x] for x in kept]
+            intervals = stable.intervals(
+                published,
+                noisy_minimum,
+                1 - self.confidence,
+                simultaneous_over=-(-summary.capacity // summary.partitions) if self.simultaneous else None,
+                tables=summary.partitions,
+            )
+            labels = summary._labels(partition, kept)
+            rows += [Row(label, v, *ends) for label, v, ends in zip(labels, published, intervals, strict=True)]
+            minima.append(noisy_minimum)
+        if summary._tables.length() != stream_length or not summary._releasable:
+            # then the labels may be those of other counters
+            raise SourceError(
+                "a summary is released only after its stream was read to the end; items were counted meanwhile, and the"
+                " release is spent. Wait for every extend() before release()."
+            )
+        rows.sort(key=lambda row: (-row.count, label_order(row.item)))
+        return Release(
+            rows=tuple(rows[: self.top]),
+            epsilon=float(self.total.epsilon),
+            delta=float(self.total.delta),
+            mechanism="stable-threshold",
+            private=seed is None,
+            noisy_minimum=tuple(minima),
+            noisy_length=noisy_length,
+            parameters={
+                "summary": "SpaceSaving",
+                "capacity": summary.capacity,
+                "tie": summary.tie.value,
+                "partitions": summary.partitions,
+                "scale": stable.scale,
+                "offset": stable.offset,
+                "top": self.top,
+                "share": self.share,
+                "length": self.length,
+                "length_epsilon": float(self.length_epsilon),
+                "max_contributions": self.max_contributions,
+                "item_epsilon": float(self.per_item.epsilon),
+                "item_delta": float(self.per_item.delta),
+                "confidence": self.confidence,
+                "simultaneous": self.simultaneous,
+            },
+        )
+
+    def _least_count(self, length: int, seed: int | None) -> tuple[int | None, int | None]:
+        """Return the smallest noisy count with the share asked for, if any, and the noisy length if one was drawn.
+
+        v >= share * n in integers: the share is the decimal number that it is written as.
+        """
+        if self.share is None:
+            return None, None
+        noisy_length = None
+        if self.length is not None:
+            length = self.length
+        else:
+            # a seed of its own: seeded noise must not repeat that of the counts
+            own_seed = None if seed is None else seed + MAX_LENGTH + 1
+            length = noisy_length = length + noise.draw(self.length_epsilon, 1, own_seed)[0]
+        share = Fraction(as_written(self.share))
+        return -(-share.numerator * length // share.denominator), noisy_length
+
 
 def release(
     summary: SpaceSaving,
@@ -114,17 +210,18 @@ def release(
     """Release the most frequent labels of a stream: everything in the result is (epsilon, delta)-private, together.
 
     Two streams are neighbours if one is the other with one item added or removed anywhere. With `max_contributions` c
-    the promise holds for all items of one person, of total weight at most c, provided that the source bounds them.
+    the promise holds for all items of one unit (a person, a device), of total weight at most c, provided that the
+    source bounds them.
 
     Args:
         summary: what was counted. One release, unless it declared a budget.
         epsilon: the total, 2^-20 to 64; rounded down to a multiple of 2^-32.
-        delta: the total, 0 < delta < 1; well below one over the number of people.
+        delta: the total, 0 < delta < 1; well below one over the number of units.
         top: the number of largest noisy counts to keep; by default every label that passes the threshold.
         share: keep labels with at least this share of the stream, 0 < share <= 1 (the paper's 1/k). The length of the
             stream is then estimated with 2 % of epsilon, unless `length` declares a bound.
         length: a public upper bound on the length, known without looking at the data.
-        max_contributions: the largest total weight of one protected person's items, 1 to 2^31.
+        max_contributions: the largest total weight of the items of one unit, 1 to 2^31.
         mechanism: "stable-threshold", which is also the default.
         confidence: of the intervals, 0 < confidence < 1.
         simultaneous: whether all intervals hold at once, whatever is picked among them; they are wider. Otherwise each
@@ -146,7 +243,7 @@ def release(
     >>> [row.item for row in dptop.release(pages, epsilon=1.0, delta=1e-9)]
     ['/home', '/cart']
     """
-    request = Request(
+    return Request(
         epsilon=epsilon,
         delta=delta,
         top=top,
@@ -156,103 +253,4 @@ def release(
         mechanism=mechanism,
         confidence=confidence,
         simultaneous=simultaneous,
-    )
-    return fulfil(summary, request, seed)
-
-
-def fulfil(summary: SpaceSaving, request: Request, seed: int | None = None) -> Release:
-    """Release what a checked request asks for; see `release`."""
-    if not isinstance(summary, SpaceSaving):
-        raise InvalidParameter(
-            f"summary must be a summary of dptop; got {type(summary).__name__}. Count the stream with SpaceSaving."
-        )
-    if seed is not None:
-        seed = whole_number("seed", seed, 0, MAX_LENGTH, "Leave it out: a seed is for tests only.")
-    if not summary._releasable:
-        raise SourceError(
-            "a summary is released only if its stream was read to the end; this one is being read, or was cut short."
-            " Wait for every extend(), or count the stream again with a new summary."
-        )
-    stable = StableThreshold.of(request.for_labels, summary.tie)
-    summary._ledger.charge(Spent(request.total, request.max_contributions), summary.budget, request.length)
-    stream_length, tables = summary._tables.snapshot()
-    if request.length is not None and stream_length > request.length:  # asked after the charge: the answer tells of n
-        summary._ledger.close()  # no second bound is compared with the same stream, nor with a copy
-        raise InvalidParameter(
-            f"length must bound the length of the stream; {request.length} does not, and the stream is spent."
-            " Count it again, and declare a bound that you know without the data."
-        )
-
-    least_count, noisy_length = _least_count(request, stream_length, seed)
-    # for each partition its Z_0, then one Z_x per tracked label
-    draws = iter(noise.draw(stable.epsilon, sum(1 + len(counts) for _, counts in tables), seed))
-    minima: list[int] = []
-    rows: list[Row] = []
-    for partition, (minimum, counts) in enumerate(tables):
-        noisy_minimum = minimum + next(draws)
-        noisy = [count + next(draws) for count in counts]
-        kept = [x for x, v in enumerate(noisy) if stable.keeps(v, noisy_minimum)]
-        if least_count is not None:
-            kept = [x for x in kept if noisy[x] >= least_count]
-        published = [noisy[x] for x in kept]
-        intervals = stable.intervals(
-            published,
-            noisy_minimum,
-            1 - request.confidence,
-            simultaneous_over=-(-summary.capacity // summary.partitions) if request.simultaneous else None,
-            tables=summary.partitions,
-        )
-        labels = summary._labels(partition, kept)
-        rows += [Row(label, v, *ends) for label, v, ends in zip(labels, published, intervals, strict=True)]
-        minima.append(noisy_minimum)
-    if summary._tables.length() != stream_length or not summary._releasable:
-        # then the labels may be those of other counters
-        raise SourceError(
-            "a summary is released only after its stream was read to the end; items were counted meanwhile, and the"
-            " release is spent. Wait for every extend() before release()."
-        )
-    rows.sort(key=lambda row: (-row.count, label_order(row.item)))
-    return Release(
-        rows=tuple(rows[: request.top]),
-        epsilon=float(request.total.epsilon),
-        delta=float(request.total.delta),
-        mechanism="stable-threshold",
-        private=seed is None,
-        noisy_minimum=tuple(minima),
-        noisy_length=noisy_length,
-        parameters={
-            "summary": "SpaceSaving",
-            "capacity": summary.capacity,
-            "tie": summary.tie.value,
-            "partitions": summary.partitions,
-            "scale": stable.scale,
-            "offset": stable.offset,
-            "top": request.top,
-            "share": request.share,
-            "length": request.length,
-            "length_epsilon": float(request.length_epsilon),
-            "max_contributions": request.max_contributions,
-            "item_epsilon": float(request.per_item.epsilon),
-            "item_delta": float(request.per_item.delta),
-            "confidence": request.confidence,
-            "simultaneous": request.simultaneous,
-        },
-    )
-
-
-def _least_count(request: Request, length: int, seed: int | None) -> tuple[int | None, int | None]:
-    """Return the smallest noisy count with the share asked for, if any, and the noisy length if one was drawn.
-
-    v >= share * n in integers: the share is the decimal number that it is written as.
-    """
-    if request.share is None:
-        return None, None
-    noisy_length = None
-    if request.length is not None:
-        length = request.length
-    else:
-        # a seed of its own: seeded noise must not repeat that of the counts
-        own_seed = None if seed is None else seed + MAX_LENGTH + 1
-        length = noisy_length = length + noise.draw(request.length_epsilon, 1, own_seed)[0]
-    share = Fraction(as_written(request.share))
-    return -(-share.numerator * length // share.denominator), noisy_length
+    ).release(summary, seed)

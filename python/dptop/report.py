@@ -1,24 +1,27 @@
-"""A release as a reader meets it: rows, tables and files in many formats, and the guarantee in words.
+"""A release as a reader meets it: rows, frames and files in many formats, and the guarantee in words.
 
-Everything here is public: it comes from noisy numbers, published labels and declared parameters.
+Everything here is public: it comes from noisy numbers, published labels and declared parameters. The table for a
+terminal is in `dptop.table`.
 """
 
 from __future__ import annotations
 
 import base64
+import contextlib
 import importlib
+import io
 import json
+import os
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 from dptop import _native
 from dptop.atomic import replacing
-from dptop.errors import MissingExtra
+from dptop.errors import InvalidParameter, MissingExtra
 from dptop.label import Label, ShortenedLabel
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterator, Mapping
     from types import ModuleType
 
@@ -57,7 +60,23 @@ class Release:
         private: False if a seed for tests was used; such a result protects nobody.
         noisy_minimum: the noisy minimum counter of each partition.
         noisy_length: the noisy length of the stream, if a share asked for it.
-        parameters: what was declared and what follows from it.
+        parameters: what was declared and what follows from it; it cannot be changed. Its keys:
+
+            - `summary`: what counted the stream: "SpaceSaving".
+            - `capacity`: its counters, over all partitions.
+            - `tie`: its tie rule, "least-recent" or "most-recent".
+            - `partitions`: its tables, each with a noisy minimum of its own.
+            - `scale`: of the discrete Laplace noise on counters and minima, in items.
+            - `offset`: items; a label is released if its noisy count exceeds the noisy minimum by more than this.
+            - `top`: rows at the most; None for no limit.
+            - `share`: the smallest share of the stream, 0 to 1; None for no such rule.
+            - `length`: the declared upper bound on the length, in items; None if there is none.
+            - `length_epsilon`: the part of `item_epsilon` that the noisy length took; 0 where none was drawn.
+            - `max_contributions`: the largest total weight of the items of one unit, in items.
+            - `item_epsilon`: the epsilon that protects each single item; the total if `max_contributions` is 1.
+            - `item_delta`: the delta that protects each single item, likewise.
+            - `confidence`: the probability that intervals hold, 0 to 1.
+            - `simultaneous`: True if that is the probability that all hold at once, False if it is that of each.
     """
 
     rows: tuple[Row, ...]
@@ -82,7 +101,7 @@ class Release:
         contributions = self.parameters["max_contributions"]
         if contributions == 1:
             return UNIT
-        return f"all items of one person, of total weight at most {contributions}, added or removed anywhere"
+        return f"all items of one unit, of total weight at most {contributions}, added or removed anywhere"
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)
@@ -106,7 +125,7 @@ class Release:
         yield "Guarantee", f"{guarantee} replacing an item instead costs (2 epsilon, (1 + e^epsilon) delta)."
         if p["max_contributions"] > 1:
             each = f"each item is protected with ({p['item_epsilon']:.6g}, {p['item_delta']:.3g})"
-            bound = f"the caller, at the source: at most {p['max_contributions']} a person. dptop did not check it"
+            bound = f"the caller, at the source: at most {p['max_contributions']} a unit. dptop did not check it"
             yield "Enforced by", f"{bound}; {each}."
         partitions = f", {p['partitions']} partitions" if p["partitions"] > 1 else ""
         yield "Counted by", f"{p['summary']}, capacity {p['capacity']}, evicting the {p['tie']} minimum{partitions}."
@@ -120,9 +139,8 @@ class Release:
         if p["share"] is not None:
             length = f"the declared length {p['length']}"
             if p["length"] is None:
-                length = (
-                    f"the noisy length {self.noisy_length}, which took epsilon {p['length_epsilon']:.6g} of the total"
-                )
+                part = f"{p['length_epsilon']:.6g} of {p['item_epsilon']:.6g}"
+                length = f"the noisy length {self.noisy_length}, which took epsilon {part}"
             yield "Share", f"and only if its noisy count is at least {p['share']:.12g} of {length}."
         if p["length"] is not None:
             yield "Length", f"the guarantee covers streams of at most {p['length']} items, as the caller declared."
@@ -161,32 +179,32 @@ class Release:
         rows = [row._replace(item=_plain(row.item)) for row in self.rows]
         return _optional("pandas").DataFrame(rows, columns=list(Row._fields))
 
-    def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write item,count,low,high as CSV; bytes labels are written as they are, text as UTF-8."""
-        with replacing(path, private=False) as file:
-            self.write_csv(file)
+    def to_csv(self, file: str | os.PathLike[str] | BinaryIO) -> None:
+        """Write item,count,low,high as CSV; bytes labels are written as they are, text as UTF-8.
 
-    def write_csv(self, file: BinaryIO) -> None:
-        """Write CSV to a binary file."""
-        file.write(b"item,count,low,high\n")
-        for item, count, low, high in self.rows:
-            file.write(_csv_cell(item) + f",{count},{low},{high}\n".encode())
+        Args:
+            file: a path, where the file appears whole; or an object open for writing bytes.
 
-    def to_json(self, path: str | os.PathLike[str]) -> None:
-        """Write the rows as one JSON array of objects, see `json_lines` for their members."""
-        with replacing(path, private=False) as file:
+        Raises:
+            SourceError: the path cannot be written.
+            InvalidParameter: neither a path nor an object that takes bytes.
+        """
+        with _opened(file) as out:
+            out.write(b"item,count,low,high\n")
+            for item, count, low, high in self.rows:
+                out.write(_csv_cell(item) + f",{count},{low},{high}\n".encode())
+
+    def to_json(self, file: str | os.PathLike[str] | BinaryIO) -> None:
+        """Write the rows as one JSON array of objects; their members as in `json_lines`, all else as in `to_csv`."""
+        with _opened(file) as out:
             lines = (line.encode() for line in self.json_lines())
-            file.write(b"[" + b",\n ".join(lines) + b"]\n")
+            out.write(b"[" + b",\n ".join(lines) + b"]\n")
 
-    def to_jsonl(self, path: str | os.PathLike[str]) -> None:
-        """Write the rows as JSON lines."""
-        with replacing(path, private=False) as file:
-            self.write_jsonl(file)
-
-    def write_jsonl(self, file: BinaryIO) -> None:
-        """Write JSON lines to a binary file."""
-        for line in self.json_lines():
-            file.write(line.encode() + b"\n")
+    def to_jsonl(self, file: str | os.PathLike[str] | BinaryIO) -> None:
+        """Write the rows as JSON lines; their members as in `json_lines`, all else as in `to_csv`."""
+        with _opened(file) as out:
+            for line in self.json_lines():
+                out.write(line.encode() + b"\n")
 
     def json_lines(self) -> Iterator[str]:
         """Yield each row as a JSON object: item, count, low, high.
@@ -199,12 +217,27 @@ class Release:
                 {**_json_item(row.item), "count": row.count, "low": row.low, "high": row.high}, ensure_ascii=False
             )
 
-    def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Write a Parquet file. Needs the extra `parquet`."""
+    def to_parquet(self, file: str | os.PathLike[str] | BinaryIO) -> None:
+        """Write Parquet, to a path or an object as in `to_csv`. Needs the extra `parquet`."""
         table = self.to_arrow()
         parquet = _optional("pyarrow.parquet", "parquet")
-        with replacing(path, private=False) as file:
-            parquet.write_table(table, file)
+        with _opened(file) as out:
+            parquet.write_table(table, out)
+
+
+@contextlib.contextmanager
+def _opened(file: str | os.PathLike[str] | BinaryIO) -> Iterator[BinaryIO]:
+    """Open a path; an object that can be written is the caller's own to open and to close."""
+    if isinstance(file, (str, os.PathLike)):
+        with replacing(file, private=False) as out:
+            yield out
+    elif hasattr(file, "write") and not isinstance(file, io.TextIOBase):
+        yield file
+    else:
+        raise InvalidParameter(
+            f"file must be a path or an object open for writing bytes; got {type(file).__name__}."
+            " Open a file with mode 'wb'."
+        )
 
 
 def _plain(item: Label) -> int | str | bytes:

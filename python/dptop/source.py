@@ -12,35 +12,35 @@ from dptop._native import ArrowStream, BatchWeights, LabelBatch
 from dptop.errors import InvalidParameter, MissingExtra, UnsupportedLabel
 from dptop.files import FileLabels
 
-__all__ = ["at_rest", "open_labels", "read_weights"]
+__all__ = ["open_labels", "read_weights", "rereadable"]
 
 ITEMS_PER_BATCH: Final = 65_536
 """Items taken from an iterable at a time."""
 
-RESTING: Final[tuple[type[Any], ...]] = (
+REREADABLE_TYPES: Final[tuple[type[Any], ...]] = (
     LabelBatch,
     *(str, bytes, bytearray, memoryview, array.array, list, tuple, range, set, frozenset, dict, type({}.keys())),
 )
-RESTING_LIBRARIES: Final = ("pandas", "polars", "pyarrow")
+REREADABLE_LIBRARIES: Final = ("pandas", "polars", "pyarrow")
 """Their columns and tables hold their data. A DuckDB relation may stand for a reader that gives it once."""
 
 
-def at_rest(items: object) -> bool:
-    """Return whether an input is still whole after an error, so that it can be given again; False if that is not known.
+def rereadable(items: object) -> bool:
+    """Return whether an input can be read again from its start, also after an error; False if that is not known.
 
     What was handed over to us, or taken from an iterator, may be gone.
     """
     kind = type(items)
     if isinstance(items, FileLabels):
-        return items.at_rest
+        return items.rereadable
     if hasattr(kind, "__arrow_c_array__") or hasattr(kind, "__arrow_c_stream__"):
-        return kind.__module__.partition(".")[0] in RESTING_LIBRARIES and hasattr(kind, "__len__")
+        return kind.__module__.partition(".")[0] in REREADABLE_LIBRARIES and hasattr(kind, "__len__")
     numpy = sys.modules.get("numpy")
-    known = RESTING if numpy is None else (*RESTING, numpy.ndarray)
+    known = REREADABLE_TYPES if numpy is None else (*REREADABLE_TYPES, numpy.ndarray)
     return isinstance(items, known) or not isinstance(items, Iterable)
 
 
-def pieces(items: Iterable[Any]) -> Iterator[LabelBatch]:
+def _pieces(items: Iterable[Any]) -> Iterator[LabelBatch]:
     """Yield the labels of an iterable of Python objects, taken piece by piece."""
     rest = iter(items)
     while taken := list(itertools.islice(rest, ITEMS_PER_BATCH)):
@@ -51,10 +51,7 @@ def open_labels(items: Any) -> Iterable[LabelBatch]:
     """Return the labels of an input in order, in batches of bounded size or, where it is one array, as one batch.
 
     Args:
-        items: a list, tuple or any iterable of int, str or bytes (None is a null and skipped); a one-dimensional NumPy
-            array of integers, text or bytes; an object with `__arrow_c_array__` or `__arrow_c_stream__`: a pyarrow
-            array or chunked array, a pandas or Polars Series, a table with one column, a DuckDB relation; a file, by
-            `dptop.read_labels`.
+        items: as in `dptop.SpaceSaving.extend`.
 
     Raises:
         UnsupportedLabel: booleans, floats, dates, nested values.
@@ -82,7 +79,7 @@ def open_labels(items: Any) -> Iterable[LabelBatch]:
     if hasattr(type(items), "__arrow_c_stream__"):
         return _arrow_stream(items)
     if isinstance(items, Iterable):
-        return pieces(items)
+        return _pieces(items)
     raise InvalidParameter(
         f"items must be a sequence of labels; got {type(items).__name__}. Pass a list, an array or a column."
     )

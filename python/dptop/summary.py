@@ -18,7 +18,7 @@ from dptop.label import Label, ShortenedLabel, label_order
 from dptop.parameters import whole_number
 from dptop.privacy import Budget, Ledger
 from dptop.record import Record
-from dptop.source import at_rest, open_labels, read_weights
+from dptop.source import open_labels, read_weights, rereadable
 from dptop.tie import Tie
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ class SpaceSaving:
     may see the stream: it tells the kind of the labels, and so whether there were any.
 
     Args:
-        capacity: counters, 1 to 2^31; the paper's k-tilde. An integer label takes 38 bytes a counter, 20 at
-            the most in many partitions of 16.
+        capacity: counters, 1 to 2^31; the paper's k-tilde. Memory: at most about 38 bytes times the capacity for
+            integers (20 in partitions of at most 64 counters), about 60 plus the label for text.
         tie: which label at the minimum is evicted: "least-recent" (default; needs the smaller threshold) or
             "most-recent" (the paper's rule).
         partitions: tables that share the capacity, 1 to `capacity` and to 2^20; each label is routed to one by a hash
@@ -149,10 +149,14 @@ class SpaceSaving:
         is it released while an input is being read.
 
         Args:
-            items: see `dptop.source.open_labels`: list, iterable, NumPy, Arrow, pandas, Polars, DuckDB.
+            items: a list, tuple or any iterable of int, str or bytes (None is a null and skipped) that has an order of
+                its own, so no set; a one-dimensional NumPy array of integers, text or bytes; whatever hands over Arrow
+                data, with `__arrow_c_array__` or `__arrow_c_stream__`: a pyarrow array or chunked array, a pandas or
+                Polars Series, a table with one column, a DuckDB relation; a file, by `dptop.read_labels`.
             weights: as many whole numbers as items, from the same kinds of input; 0 leaves the item out. With weights
                 all of both is in memory before the first item is counted; give a long stream piece by piece.
-            threads: workers, 1 to 1024, that share the partitions; more than there are partitions do nothing.
+            threads: workers that share the partitions, 1 to 64; more than partitions do nothing; it helps above about
+                100,000 counters: measure.
 
         Raises:
             UnsupportedLabel: items that are no labels, or of another kind than this summary holds.
@@ -179,11 +183,11 @@ class SpaceSaving:
         reading = Reading()
         self._open.add(reading)  # first: whoever saves now sees either this or that another input was begun
         self._begun = reading
-        resting = all(map(at_rest, inputs))
+        can_reread = all(map(rereadable, inputs))
         try:
             yield reading
         except Exception:  # an interruption, or a failure of the machine, never ends well
-            if resting and not reading.counted:
+            if can_reread and not reading.counted:
                 self._open.discard(reading)
             raise
         self._open.discard(reading)
