@@ -224,14 +224,15 @@ struct Span {
     room: u32,
 }
 
-/// Bytes that may be lost besides as many as are in use, before the arena is rewritten.
+/// Bytes that may be lost, besides an eighth of those in use, before the arena is rewritten: so that a small one is not
+/// rewritten for every few labels.
 const RECLAIMED: usize = 1 << 12;
 
 /// The bit of a length that marks a shortened label, here and in the saved form.
 pub(crate) const SHORTENED: u32 = 1 << 31;
 
 /// String and bytes labels in one arena: a replaced label leaves its room to the next one, and what is lost to labels
-/// that outgrow their room is reclaimed when it exceeds what is in use.
+/// that outgrow their room is reclaimed when it exceeds an eighth of what is in use, and [`RECLAIMED`].
 #[derive(Default)]
 pub(crate) struct Strings {
     arena: Vec<u8>,
