@@ -122,8 +122,8 @@ fn refused(py: Python<'_>, error: &readers::Error) -> PyErr {
     }
     let message = error.to_string();
     match error.kind() {
-        readers::Kind::Usage => InvalidParameter::new_err(message),
-        readers::Kind::UnsupportedLabel => UnsupportedLabel::new_err(message),
+        readers::ErrorKind::Usage => InvalidParameter::new_err(message),
+        readers::ErrorKind::UnsupportedLabel => UnsupportedLabel::new_err(message),
         _ => SourceError::new_err(message),
     }
 }
