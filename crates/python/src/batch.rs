@@ -98,7 +98,7 @@ impl LabelBatch {
                     nulls: false,
                     get: |i: usize| Some(&bytes[start(i)..ends[i]]),
                 };
-                summary.extend_strings(kind, items, weights, threads)
+                summary.extend_byte_strings(kind, items, weights, threads)
             }
             Labels::Array(array) => with_array(
                 array,
@@ -169,7 +169,7 @@ pub fn kind_of(data_type: &DataType) -> PyResult<Kind> {
         DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::UInt64 => {
             Ok(Kind::Integer)
         }
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Ok(Kind::Text),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Ok(Kind::String),
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => Ok(Kind::Bytes),
         DataType::FixedSizeBinary(_) | DataType::Null => Ok(Kind::Bytes),
         DataType::Dictionary(_, values)
@@ -220,7 +220,7 @@ impl Visit for Extend<'_> {
 
     fn strings<'a>(self, items: Items<impl Fn(usize) -> Option<&'a [u8]> + Sync>) -> Self::Output {
         self.summary
-            .extend_strings(self.kind, items, self.weights, self.threads)
+            .extend_byte_strings(self.kind, items, self.weights, self.threads)
     }
 }
 

@@ -245,7 +245,7 @@ impl LabelReader {
         };
         let (kind, labels) = match block {
             Block::Bytes(block) => (Kind::Bytes, Labels::Block(block)),
-            Block::Text(block) => (Kind::Text, Labels::Block(block)),
+            Block::Text(block) => (Kind::String, Labels::Block(block)),
             Block::Signed(values) => (Kind::Integer, Labels::signed(values)),
             Block::Unsigned(values) => (Kind::Integer, Labels::unsigned(values)),
         };

@@ -143,10 +143,10 @@ impl SpaceSaving {
                     None => Ok(()),
                     Some(Item::Integer(label)) => tables.extend_integers(one(label), weights, 1),
                     Some(Item::Text(label)) => {
-                        tables.extend_strings(Kind::Text, one(label.as_bytes()), weights, 1)
+                        tables.extend_byte_strings(Kind::String, one(label.as_bytes()), weights, 1)
                     }
                     Some(Item::Bytes(label)) => {
-                        tables.extend_strings(Kind::Bytes, one(label), weights, 1)
+                        tables.extend_byte_strings(Kind::Bytes, one(label), weights, 1)
                     }
                 }
             })?
@@ -216,14 +216,14 @@ impl SpaceSaving {
                 let labels = positions.into_iter().map(|position| {
                     match tables.label(partition, slots[position]) {
                         Label::Integer(label) => Owned::Integer(label),
-                        Label::Bytes(label) if label.shortened => {
+                        Label::ByteString(label) if label.shortened => {
                             Owned::Shortened(label.bytes.to_vec())
                         }
-                        Label::Bytes(label) => Owned::Bytes(label.bytes.to_vec()),
+                        Label::ByteString(label) => Owned::Bytes(label.bytes.to_vec()),
                     }
                 });
                 (
-                    tables.kind() == Some(Kind::Text),
+                    tables.kind() == Some(Kind::String),
                     labels.collect::<Vec<_>>(),
                 )
             })

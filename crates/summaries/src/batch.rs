@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use crate::label::{self, Bytes, HashKey, Integer, Integers, Kind, Store, Strings};
+use crate::label::{self, ByteString, ByteStrings, HashKey, Integer, Integers, Kind, Store};
 
 /// Items that are hashed before the first of them is counted: their labels are on the way from memory by then.
 const HASHED_BLOCK: usize = 64;
@@ -80,14 +80,14 @@ impl<F: Fn(usize) -> Option<Integer> + Sync> Batch<Integers> for IntegerBatch<F>
     }
 }
 
-pub(crate) struct StringBatch<'s, F> {
+pub(crate) struct ByteStringBatch<'s, F> {
     pub(crate) items: Items<F>,
     pub(crate) limit: usize,
     pub(crate) kind: Kind,
     pub(crate) lent: PhantomData<&'s [u8]>,
 }
 
-impl<'s, F: Fn(usize) -> Option<&'s [u8]> + Sync> Batch<Strings> for StringBatch<'s, F> {
+impl<'s, F: Fn(usize) -> Option<&'s [u8]> + Sync> Batch<ByteStrings> for ByteStringBatch<'s, F> {
     #[inline(always)]
     fn len(&self) -> usize {
         self.items.length
@@ -101,16 +101,16 @@ impl<'s, F: Fn(usize) -> Option<&'s [u8]> + Sync> Batch<Strings> for StringBatch
     }
 
     #[inline(always)]
-    fn get<'a>(&'a self, position: usize, shortened: &'a mut Vec<u8>) -> Option<Bytes<'a>> {
+    fn get<'a>(&'a self, position: usize, shortened: &'a mut Vec<u8>) -> Option<ByteString<'a>> {
         let bytes = (self.items.get)(position)?;
         if bytes.len() <= self.limit {
-            return Some(Bytes {
+            return Some(ByteString {
                 bytes,
                 shortened: false,
             });
         }
         label::shorten(bytes, self.limit, self.kind, shortened);
-        Some(Bytes {
+        Some(ByteString {
             bytes: shortened,
             shortened: true,
         })

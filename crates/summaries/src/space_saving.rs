@@ -3,8 +3,8 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use crate::batch::{IntegerBatch, Items, StringBatch, Weights};
-use crate::label::{DIGEST_BYTES, HashKey, Integer, Integers, Kind, Label, Strings};
+use crate::batch::{ByteStringBatch, IntegerBatch, Items, Weights};
+use crate::label::{ByteStrings, DIGEST_BYTES, HashKey, Integer, Integers, Kind, Label};
 use crate::partitions::Partitions;
 use crate::victims::Tie;
 
@@ -98,7 +98,7 @@ impl std::error::Error for ExtendError {}
 enum Tables {
     Empty,
     Integers(Partitions<Integers>),
-    Strings(Partitions<Strings>),
+    ByteStrings(Partitions<ByteStrings>),
 }
 
 /// `$body` with `$part` and `$table` bound to what holds a partition's table of either kind; `$empty` without tables.
@@ -110,7 +110,7 @@ macro_rules! partition {
                 let ($part, $table) = tables.part($partition);
                 $body
             }
-            Tables::Strings(tables) => {
+            Tables::ByteStrings(tables) => {
                 let ($part, $table) = tables.part($partition);
                 $body
             }
@@ -187,32 +187,32 @@ impl SpaceSaving {
         Ok(())
     }
 
-    /// Count text or bytes items in stream order, as [`extend_integers`](Self::extend_integers) does integers. Items
-    /// of [`Kind::Text`] must be UTF-8.
+    /// Count string or bytes items in stream order, as [`extend_integers`](Self::extend_integers) does integers. Items
+    /// of [`Kind::String`] must be UTF-8.
     ///
     /// # Errors
     /// The batch is refused whole, see [`ExtendError`].
     ///
     /// # Panics
     /// If `kind` is [`Kind::Integer`].
-    pub fn extend_strings<'a>(
+    pub fn extend_byte_strings<'a>(
         &mut self,
         kind: Kind,
         items: Items<impl Fn(usize) -> Option<&'a [u8]> + Sync>,
         weights: Weights<'_>,
         threads: usize,
     ) -> Result<(), ExtendError> {
-        assert!(kind != Kind::Integer, "strings are text or bytes");
+        assert!(kind != Kind::Integer, "integers are no byte strings");
         let Some(added) = self.check(&items, weights, kind)? else {
             return Ok(());
         };
         if let Tables::Empty = self.tables {
-            self.tables = Tables::Strings(Partitions::new(&self.parameters));
+            self.tables = Tables::ByteStrings(Partitions::new(&self.parameters));
         }
-        let Tables::Strings(tables) = &mut self.tables else {
+        let Tables::ByteStrings(tables) = &mut self.tables else {
             unreachable!("the kind was checked");
         };
-        let batch = StringBatch {
+        let batch = ByteStringBatch {
             items,
             limit: self.parameters.max_label_bytes as usize,
             kind,
@@ -278,7 +278,7 @@ impl SpaceSaving {
         match &self.tables {
             Tables::Empty => panic!("{EMPTY}"),
             Tables::Integers(tables) => Label::Integer(tables.part(partition).0.label(slot)),
-            Tables::Strings(tables) => Label::Bytes(tables.part(partition).0.label(slot)),
+            Tables::ByteStrings(tables) => Label::ByteString(tables.part(partition).0.label(slot)),
         }
     }
 
@@ -299,14 +299,16 @@ impl SpaceSaving {
             self.kind = Some(kind);
             self.tables = match kind {
                 Kind::Integer => Tables::Integers(Partitions::new(&self.parameters)),
-                Kind::Text | Kind::Bytes => Tables::Strings(Partitions::new(&self.parameters)),
+                Kind::String | Kind::Bytes => {
+                    Tables::ByteStrings(Partitions::new(&self.parameters))
+                }
             };
         }
         let restored = match (&mut self.tables, label) {
             (Tables::Integers(tables), Label::Integer(label)) => {
                 tables.restore(partition, label, count)
             }
-            (Tables::Strings(tables), Label::Bytes(label)) => {
+            (Tables::ByteStrings(tables), Label::ByteString(label)) => {
                 label.bytes.len() <= self.parameters.max_label_bytes as usize
                     && tables.restore(partition, label, count)
             }
@@ -321,7 +323,7 @@ impl SpaceSaving {
         match &self.tables {
             Tables::Empty => 0,
             Tables::Integers(tables) => tables.heap_bytes(),
-            Tables::Strings(tables) => tables.heap_bytes(),
+            Tables::ByteStrings(tables) => tables.heap_bytes(),
         }
     }
 }

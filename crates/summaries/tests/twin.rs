@@ -61,7 +61,9 @@ fn counters(summary: &SpaceSaving, partition: usize) -> Vec<(i128, u64)> {
         .map(|slot| {
             let label = match summary.label(partition, slot) {
                 Label::Integer(label) => label.into(),
-                Label::Bytes(label) => std::str::from_utf8(label.bytes).unwrap().parse().unwrap(),
+                Label::ByteString(label) => {
+                    std::str::from_utf8(label.bytes).unwrap().parse().unwrap()
+                }
             };
             (label, summary.count(partition, slot))
         })
@@ -113,7 +115,7 @@ proptest! {
             twin.update(label.into(), weight);
             if text {
                 let label = label.to_string();
-                summary.extend_strings(Kind::Text, all(1, |_| Some(label.as_bytes())), Weights::Each(&[weight]), 1).unwrap();
+                summary.extend_byte_strings(Kind::String, all(1, |_| Some(label.as_bytes())), Weights::Each(&[weight]), 1).unwrap();
             } else {
                 summary.extend_integers(all(1, |_| Some(Integer::from(label))), Weights::Each(&[weight]), 1).unwrap();
             }
@@ -169,7 +171,7 @@ fn extend(summary: &mut SpaceSaving, stream: &[(i64, u64)], text: bool, workers:
     let texts: Vec<String> = stream.iter().map(|(label, _)| label.to_string()).collect();
     if text {
         let item = |i: usize| Some(texts[i].as_bytes());
-        summary.extend_strings(Kind::Text, all(stream.len(), item), weights, workers)
+        summary.extend_byte_strings(Kind::String, all(stream.len(), item), weights, workers)
     } else {
         let item = |i: usize| Some(Integer::from(stream[i].0));
         summary.extend_integers(all(stream.len(), item), weights, workers)
@@ -182,8 +184,8 @@ fn every_flipped_bit_and_every_cut_is_refused() {
     let mut summary = SpaceSaving::new(parameters(3, 1, Tie::LeastRecent));
     let labels = ["a", "b", "a", "c", "d"];
     summary
-        .extend_strings(
-            Kind::Text,
+        .extend_byte_strings(
+            Kind::String,
             all(5, |i: usize| Some(labels[i].as_bytes())),
             Weights::Unit,
             1,

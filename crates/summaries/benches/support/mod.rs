@@ -106,6 +106,6 @@ pub fn count_strings(summary: &mut SpaceSaving, items: &Strings) {
         get: |at| Some(items.get(at)),
     };
     summary
-        .extend_strings(Kind::Text, items, Weights::Unit, 1)
+        .extend_byte_strings(Kind::String, items, Weights::Unit, 1)
         .expect("strings within the length of a stream");
 }
