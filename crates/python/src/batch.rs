@@ -84,20 +84,12 @@ impl LabelBatch {
         let kind = self.kind;
         match &self.labels {
             Labels::Wide(values) => {
-                let items = Items {
-                    length: values.len(),
-                    nulls: true,
-                    get: |i: usize| values[i],
-                };
+                let items = Items::nullable(values.len(), |i| values[i]);
                 summary.extend_integers(items, weights, threads)
             }
             Labels::Block(TextBlock { bytes, ends }) => {
                 let start = |i: usize| if i == 0 { 0 } else { ends[i - 1] };
-                let items = Items {
-                    length: ends.len(),
-                    nulls: false,
-                    get: |i: usize| Some(&bytes[start(i)..ends[i]]),
-                };
+                let items = Items::all(ends.len(), |i| Some(&bytes[start(i)..ends[i]]));
                 summary.extend_byte_strings(kind, items, weights, threads)
             }
             Labels::Array(array) => with_array(
@@ -229,16 +221,11 @@ macro_rules! visit_items {
     ($visit:ident.$method:ident, $array:expr, $value:expr) => {{
         let (length, value) = ($array.len(), $value);
         match $array.logical_nulls() {
-            Some(present) if present.null_count() > 0 => $visit.$method(Items {
-                length,
-                nulls: true,
-                get: |i| present.is_valid(i).then(|| value(i)),
-            }),
-            _ => $visit.$method(Items {
-                length,
-                nulls: false,
-                get: |i| Some(value(i)),
-            }),
+            Some(present) if present.null_count() > 0 => $visit
+                .$method(Items::nullable(length, |i| {
+                    present.is_valid(i).then(|| value(i))
+                })),
+            _ => $visit.$method(Items::all(length, |i| Some(value(i)))),
         }
     }};
 }
@@ -282,11 +269,7 @@ fn plain<V: Visit>(array: &ArrayRef, visit: V) -> V::Output {
             visit_items!(visit.strings, fixed, |i| fixed.value(i))
         }
         // nulls only: `kind_of` lets no other type in
-        _ => visit.strings(Items {
-            length: array.len(),
-            nulls: true,
-            get: |_| None,
-        }),
+        _ => visit.strings(Items::nullable(array.len(), |_| None)),
     }
 }
 

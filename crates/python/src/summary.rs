@@ -63,11 +63,7 @@ impl SpaceSaving {
 
 /// A single item.
 fn one<T: Copy + Sync>(label: T) -> Items<impl Fn(usize) -> Option<T> + Sync> {
-    Items {
-        length: 1,
-        nulls: false,
-        get: move |_| Some(label),
-    }
+    Items::all(1, move |_| Some(label))
 }
 
 #[pymethods]

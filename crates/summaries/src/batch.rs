@@ -41,6 +41,24 @@ pub struct Items<F> {
 }
 
 impl<T, F: Fn(usize) -> Option<T>> Items<F> {
+    /// Items without nulls: `get` has a label at every position below the length.
+    pub fn all(length: usize, get: F) -> Self {
+        Self {
+            length,
+            nulls: false,
+            get,
+        }
+    }
+
+    /// Items with nulls among them, perhaps.
+    pub fn nullable(length: usize, get: F) -> Self {
+        Self {
+            length,
+            nulls: true,
+            get,
+        }
+    }
+
     /// The sum of the weights of all items but nulls, or `None` above 2^64 - 1.
     pub(crate) fn weight(&self, weights: Weights<'_>) -> Option<u64> {
         let counts = |&position: &usize| !self.nulls || (self.get)(position).is_some();

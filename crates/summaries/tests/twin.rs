@@ -46,15 +46,6 @@ fn parameters(capacity: usize, partitions: usize, tie: Tie) -> Parameters {
     }
 }
 
-/// Items without nulls.
-fn all<F>(length: usize, get: F) -> Items<F> {
-    Items {
-        length,
-        nulls: false,
-        get,
-    }
-}
-
 fn counters(summary: &SpaceSaving, partition: usize) -> Vec<(i128, u64)> {
     let slots = summary.slots_by_last_occurrence(partition).into_iter();
     slots
@@ -115,9 +106,9 @@ proptest! {
             twin.update(label.into(), weight);
             if text {
                 let label = label.to_string();
-                summary.extend_byte_strings(Kind::String, all(1, |_| Some(label.as_bytes())), Weights::Each(&[weight]), 1).unwrap();
+                summary.extend_byte_strings(Kind::String, Items::all(1, |_| Some(label.as_bytes())), Weights::Each(&[weight]), 1).unwrap();
             } else {
-                summary.extend_integers(all(1, |_| Some(Integer::from(label))), Weights::Each(&[weight]), 1).unwrap();
+                summary.extend_integers(Items::all(1, |_| Some(Integer::from(label))), Weights::Each(&[weight]), 1).unwrap();
             }
         }
         prop_assert_eq!(counters(&summary, 0), twin.counters);
@@ -170,11 +161,11 @@ fn extend(summary: &mut SpaceSaving, stream: &[(i64, u64)], text: bool, workers:
     let weights = Weights::Each(&weights);
     let texts: Vec<String> = stream.iter().map(|(label, _)| label.to_string()).collect();
     if text {
-        let item = |i: usize| Some(texts[i].as_bytes());
-        summary.extend_byte_strings(Kind::String, all(stream.len(), item), weights, workers)
+        let items = Items::all(stream.len(), |i| Some(texts[i].as_bytes()));
+        summary.extend_byte_strings(Kind::String, items, weights, workers)
     } else {
-        let item = |i: usize| Some(Integer::from(stream[i].0));
-        summary.extend_integers(all(stream.len(), item), weights, workers)
+        let items = Items::all(stream.len(), |i| Some(Integer::from(stream[i].0)));
+        summary.extend_integers(items, weights, workers)
     }
     .unwrap();
 }
@@ -186,7 +177,7 @@ fn every_flipped_bit_and_every_cut_is_refused() {
     summary
         .extend_byte_strings(
             Kind::String,
-            all(5, |i: usize| Some(labels[i].as_bytes())),
+            Items::all(5, |i| Some(labels[i].as_bytes())),
             Weights::Unit,
             1,
         )
