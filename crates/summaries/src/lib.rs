@@ -8,6 +8,7 @@
 
 mod batch;
 mod cpu;
+mod key;
 pub mod label;
 pub mod noise;
 mod partitions;
@@ -15,6 +16,7 @@ mod radix_heap;
 mod small_tables;
 pub mod space_saving;
 mod table;
+mod tags;
 mod victims;
 pub mod wire;
 
