@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use crate::label::{self, ByteString, ByteStrings, HashKey, Integer, Integers, Kind, Store};
+use crate::space_saving::MAX_THREADS;
 
 /// Items that are hashed before the first of them is counted: their labels are on the way from memory by then.
 const HASHED_BLOCK: usize = 64;
@@ -135,9 +136,10 @@ impl<'s, F: Fn(usize) -> Option<&'s [u8]> + Sync> Batch<ByteStrings> for ByteStr
     }
 }
 
-/// Tables that one worker counts into, by number; one table alone has number 0. Slots are the part's own numbers.
-pub(crate) trait Part<L: Store>: Send {
-    /// Whether the part is so large that its memory is worth asking for ahead.
+/// Tables that one worker counts into, by their number in the group; a table by itself is a group too, and has number 0.
+/// Slots are numbered within the group.
+pub(crate) trait Group<L: Store>: Send {
+    /// Whether the group is so large that its memory is worth asking for ahead.
     fn is_large(&self) -> bool {
         false
     }
@@ -167,32 +169,31 @@ pub(crate) trait Part<L: Store>: Send {
     /// The minimum counter, 0 while a slot is free.
     fn minimum(&self, table: usize) -> u64;
 
-    /// Bytes of memory that the part takes besides itself.
+    /// Bytes of memory that the group takes besides itself.
     fn heap_bytes(&self) -> usize;
 }
 
-/// Which table counts a label: it depends on the label alone.
+/// Which partition a label belongs to, which depends on the label alone, and where the partition's table is.
 #[derive(Clone, Copy)]
 pub(crate) struct Routing {
-    /// Tables in all.
-    pub(crate) tables: usize,
-    /// A part has 2^shift tables, the last one perhaps less.
+    pub(crate) partitions: usize,
+    /// A group holds the tables of 2^shift partitions, the last one perhaps fewer.
     pub(crate) shift: u32,
     /// Keys the hash.
     pub(crate) key: HashKey,
 }
 
 impl Routing {
-    /// The table of a label. The bits used are not those that a table looks at first.
+    /// The partition of a label. The bits used are not those that a table looks at first.
     #[inline(always)]
-    pub(crate) fn table(&self, hash: u64) -> usize {
-        (((hash.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) * self.tables as u64) >> 32) as usize
+    pub(crate) fn partition(&self, hash: u64) -> usize {
+        (((hash.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) * self.partitions as u64) >> 32) as usize
     }
 
-    /// The part of a table, and the table's number in it.
+    /// The group that holds a partition's table, and the table's number in it.
     #[inline(always)]
-    pub(crate) fn place(&self, table: usize) -> (usize, usize) {
-        (table >> self.shift, table & ((1 << self.shift) - 1))
+    pub(crate) fn locate(&self, partition: usize) -> (usize, usize) {
+        (partition >> self.shift, partition & ((1 << self.shift) - 1))
     }
 }
 
@@ -205,22 +206,22 @@ pub(crate) struct Work<'a, B> {
 
 impl<B> Work<'_, B> {
     /// Count all items in stream order, with up to `threads` workers; the result does not depend on their number.
-    pub(crate) fn apply<L: Store, P: Part<L>>(&self, parts: &mut [P], threads: usize)
+    pub(crate) fn apply<L: Store, G: Group<L>>(&self, groups: &mut [G], threads: usize)
     where
         B: Batch<L>,
     {
-        let workers = threads.min(parts.len());
+        let workers = threads.min(groups.len()).min(MAX_THREADS);
         if workers > 1 {
-            return self.apply_shared(parts, workers);
+            return self.apply_shared(groups, workers);
         }
         crate::cpu::best(
             #[inline(always)]
-            || self.apply_alone(parts),
+            || self.apply_alone(groups),
         );
     }
 
     #[inline(always)]
-    fn apply_alone<L: Store, P: Part<L>>(&self, parts: &mut [P])
+    fn apply_alone<L: Store, G: Group<L>>(&self, groups: &mut [G])
     where
         B: Batch<L>,
     {
@@ -232,19 +233,19 @@ impl<B> Work<'_, B> {
                 self.expect(block + offset + HASHED_BLOCK);
                 *hash = self.hash(block + offset, &mut shortened);
             }
-            if self.routing.tables == 1 {
+            if self.routing.partitions == 1 {
                 for (offset, &hash) in hashes.iter().enumerate() {
-                    self.count(&mut parts[0], 0, block + offset, hash, &mut shortened);
+                    self.count(&mut groups[0], 0, block + offset, hash, &mut shortened);
                 }
                 continue;
             }
-            if parts[0].is_large() {
-                self.ask_ahead(parts, hashes);
+            if groups[0].is_large() {
+                self.ask_ahead(groups, hashes);
             }
             for (offset, &hash) in hashes.iter().enumerate() {
-                let (part, table) = self.routing.place(self.routing.table(hash));
+                let (group, table) = self.routing.locate(self.routing.partition(hash));
                 self.count(
-                    &mut parts[part],
+                    &mut groups[group],
                     table,
                     block + offset,
                     hash,
@@ -256,14 +257,14 @@ impl<B> Work<'_, B> {
 
     /// Have the memory for a block of items on its way before the first of them is counted.
     #[inline(always)]
-    fn ask_ahead<L: Store, P: Part<L>>(&self, parts: &[P], hashes: &[u64]) {
+    fn ask_ahead<L: Store, G: Group<L>>(&self, groups: &[G], hashes: &[u64]) {
         for &hash in hashes {
-            let (part, table) = self.routing.place(self.routing.table(hash));
-            parts[part].expect(table);
+            let (group, table) = self.routing.locate(self.routing.partition(hash));
+            groups[group].expect(table);
         }
         for &hash in hashes {
-            let (part, table) = self.routing.place(self.routing.table(hash));
-            parts[part].seek(table, hash);
+            let (group, table) = self.routing.locate(self.routing.partition(hash));
+            groups[group].seek(table, hash);
         }
     }
 
@@ -291,9 +292,9 @@ impl<B> Work<'_, B> {
     }
 
     #[inline(always)]
-    fn count<L: Store, P: Part<L>>(
+    fn count<L: Store, G: Group<L>>(
         &self,
-        part: &mut P,
+        group: &mut G,
         table: usize,
         position: usize,
         hash: u64,
@@ -305,20 +306,20 @@ impl<B> Work<'_, B> {
         if weight > 0
             && let Some(label) = self.batch.get(position, shortened)
         {
-            part.update(table, hash, label, weight);
+            group.update(table, hash, label, weight);
         }
     }
 
-    /// Each worker owns a range of parts. Block by block it hashes a piece of the items and lists them by their owners;
+    /// Each worker owns neighbouring groups. Block by block it hashes a piece of the items and lists them by their owners;
     /// then it counts what all workers have listed for it, in stream order, so that every table sees what it would see
     /// with one worker. The next block is hashed in the same turn: workers meet once a block.
-    fn apply_shared<L: Store, P: Part<L>>(&self, parts: &mut [P], workers: usize)
+    fn apply_shared<L: Store, G: Group<L>>(&self, groups: &mut [G], workers: usize)
     where
         B: Batch<L>,
     {
-        let owned = parts.len().div_ceil(workers);
-        let workers = parts.len().div_ceil(owned);
-        let owners: Vec<usize> = (0..parts.len()).map(|part| part / owned).collect();
+        let owned = groups.len().div_ceil(workers);
+        let workers = groups.len().div_ceil(owned);
+        let owners: Vec<usize> = (0..groups.len()).map(|group| group / owned).collect();
         let mut listed = vec![vec![List::default(); workers]; workers];
         let mut next = listed.clone();
         let mut counted = 0;
@@ -327,7 +328,7 @@ impl<B> Work<'_, B> {
             let end = self.batch.len().min(hashed + SHARED_BLOCK);
             let piece = (end - hashed).div_ceil(workers);
             std::thread::scope(|scope| {
-                let work = parts.chunks_mut(owned).zip(&mut next).enumerate();
+                let work = groups.chunks_mut(owned).zip(&mut next).enumerate();
                 for (worker, (own, lists)) in work {
                     let (listed, owners) = (&listed, &owners);
                     let start = end.min(hashed + worker * piece);
@@ -360,14 +361,14 @@ impl<B> Work<'_, B> {
         for position in positions {
             self.expect(position + HASHED_BLOCK);
             let hash = self.hash(position, &mut shortened);
-            let (part, _) = self.routing.place(self.routing.table(hash));
-            lists[owners[part]].0.push(Listed { hash, position });
+            let (group, _) = self.routing.locate(self.routing.partition(hash));
+            lists[owners[group]].0.push(Listed { hash, position });
         }
     }
 
-    /// Count listed items into parts, of which `first` is the number of the first.
+    /// Count listed items into groups, of which `first` is the number of the first.
     #[inline(always)]
-    fn count_listed<L: Store, P: Part<L>>(&self, parts: &mut [P], first: usize, items: &[Listed])
+    fn count_listed<L: Store, G: Group<L>>(&self, groups: &mut [G], first: usize, items: &[Listed])
     where
         B: Batch<L>,
     {
@@ -376,9 +377,9 @@ impl<B> Work<'_, B> {
             if let Some(ahead) = items.get(number + HASHED_BLOCK) {
                 self.expect(ahead.position);
             }
-            let (part, table) = self.routing.place(self.routing.table(hash));
+            let (group, table) = self.routing.locate(self.routing.partition(hash));
             self.count(
-                &mut parts[part - first],
+                &mut groups[group - first],
                 table,
                 position,
                 hash,

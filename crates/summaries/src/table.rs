@@ -4,7 +4,7 @@
 //! goes into the one with more room; so both are looked at, without a branch. Where both are full it is displaced into
 //! one further on in the sequence of buckets that its hash leads to; its first bucket knows that there is such a label.
 
-use crate::batch::Part;
+use crate::batch::Group;
 use crate::label::{HashKey, Store};
 use crate::tags::{self, ROW, Row, with_tag};
 use crate::victims::{Tie, Victims};
@@ -246,7 +246,7 @@ impl<L: Store> Table<L> {
     }
 }
 
-impl<L: Store> Part<L> for Table<L> {
+impl<L: Store> Group<L> for Table<L> {
     #[inline(always)]
     fn update(&mut self, _: usize, hash: u64, label: L::Ref<'_>, weight: u64) {
         debug_assert!(weight >= 1);
