@@ -10,6 +10,7 @@ __all__ = [
     "MAX_LABEL_BYTES",
     "MAX_LENGTH",
     "MAX_PARTITIONS",
+    "MAX_THREADS",
     "MIN_LABEL_BYTES",
     "ArrowStream",
     "BatchWeights",
@@ -25,6 +26,7 @@ MAX_CAPACITY: int
 MAX_LABEL_BYTES: int
 MAX_LENGTH: int
 MAX_PARTITIONS: int
+MAX_THREADS: int
 MIN_LABEL_BYTES: int
 
 @final
