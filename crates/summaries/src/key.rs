@@ -37,6 +37,7 @@ impl Key {
         self.0 >> SLOT_BITS == 0
     }
 
+    /// The count, or the lower bits of one that does not fit.
     #[inline(always)]
     pub(crate) fn count(self) -> u64 {
         self.0 as u64 >> (ORDER_BITS + SLOT_BITS)
