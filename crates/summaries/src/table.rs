@@ -318,6 +318,7 @@ impl<L: Store> Group<L> for Table<L> {
 mod tests {
     use super::*;
     use crate::label::{Integer, Integers};
+    use crate::reference::Twin;
 
     /// Integers that all have one hash, or one of two.
     #[derive(Default)]
@@ -353,9 +354,9 @@ mod tests {
 
     fn counters<L: for<'a> Store<Ref<'a> = Integer> + 'static>(
         table: &Table<L>,
-    ) -> Vec<(u64, u64)> {
+    ) -> Vec<(i128, u64)> {
         let slots = table.slots_by_last_occurrence(0);
-        let counter = |slot| (table.label(slot).bits, table.count(slot));
+        let counter = |slot| (table.label(slot).into(), table.count(slot));
         slots.into_iter().map(counter).collect()
     }
 
@@ -420,26 +421,15 @@ mod tests {
     fn a_minimum_that_rises_too_fast_to_be_scanned_for_is_kept_in_a_heap_and_back() {
         for tie in [Tie::LeastRecent, Tie::MostRecent] {
             let mut table = Table::<Integers>::new(64, tie, HashKey::new(7));
-            let mut twin: Vec<(u64, u64)> = Vec::new(); // oldest last occurrence first
+            let mut twin = Twin::new(64, tie);
             let mut heaped = 0;
             let heavy = (0..63).map(|label| (label, 200 + label % 5));
             let rising = (0..600).map(|label| (1000 + label, 1));
             let even = (0..3000).map(|label| (5000 + label, 1));
             for (label, weight) in heavy.chain(rising).chain(even) {
                 update(&mut table, label, weight);
-                let count = if twin.len() < 64 {
-                    0
-                } else {
-                    let minimum = twin.iter().map(|c| c.1).min().unwrap_or(0);
-                    let mut at_minimum = (0..twin.len()).filter(|&i| twin[i].1 == minimum);
-                    let victim = match tie {
-                        Tie::LeastRecent => at_minimum.next(),
-                        Tie::MostRecent => at_minimum.next_back(),
-                    };
-                    twin.remove(victim.unwrap_or(0)).1
-                };
-                twin.push((label, count + weight));
-                assert_eq!(counters(&table), twin);
+                twin.update(label.into(), weight);
+                assert_eq!(counters(&table), twin.counters);
                 heaped += usize::from(table.victims.is_heap());
             }
             assert!(heaped > 100 && !table.victims.is_heap());

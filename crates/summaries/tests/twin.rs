@@ -1,40 +1,10 @@
-//! The fast table against SpaceSaving written out: a list of (label, count) in last-occurrence order.
+//! The fast tables against SpaceSaving written out.
 
 use dptop_summaries::{Integer, Items, Kind, Label, Parameters, SpaceSaving, Tie, Weights, wire};
 use proptest::prelude::*;
 
-struct Twin {
-    capacity: usize,
-    tie: Tie,
-    /// Oldest last occurrence first.
-    counters: Vec<(i128, u64)>,
-}
-
-impl Twin {
-    fn update(&mut self, label: i128, weight: u64) {
-        if weight == 0 {
-            return;
-        }
-        let count = if let Some(at) = self.counters.iter().position(|&(x, _)| x == label) {
-            self.counters.remove(at).1
-        } else if self.counters.len() < self.capacity {
-            0
-        } else {
-            let minimum = self.counters.iter().map(|&(_, c)| c).min().unwrap();
-            let mut at_minimum = self
-                .counters
-                .iter()
-                .enumerate()
-                .filter(|(_, c)| c.1 == minimum);
-            let victim = match self.tie {
-                Tie::LeastRecent => at_minimum.next().unwrap().0,
-                Tie::MostRecent => at_minimum.next_back().unwrap().0,
-            };
-            self.counters.remove(victim).1
-        };
-        self.counters.push((label, count + weight));
-    }
-}
+mod reference;
+use reference::Twin;
 
 fn parameters(capacity: usize, partitions: usize, tie: Tie) -> Parameters {
     Parameters {
@@ -98,7 +68,7 @@ proptest! {
         text in any::<bool>(),
     ) {
         let mut summary = SpaceSaving::new(parameters(capacity, 1, tie));
-        let mut twin = Twin { capacity, tie, counters: Vec::new() };
+        let mut twin = Twin::new(capacity, tie);
         for (position, &(label, weight)) in stream.iter().enumerate() {
             if save_at.contains(&position) {
                 summary = save_and_load(summary);
@@ -142,7 +112,7 @@ proptest! {
         extend(&mut summary, after, text, workers);
         let all: Vec<_> = (0..partitions).map(|partition| counters(&roomy, partition)).collect();
         for (partition, labels) in all.iter().enumerate() {
-            let mut twin = Twin { capacity: share(partition), tie, counters: Vec::new() };
+            let mut twin = Twin::new(share(partition), tie);
             for &(label, weight) in &stream {
                 if labels.iter().any(|&(x, _)| x == i128::from(label)) {
                     twin.update(label.into(), weight);
