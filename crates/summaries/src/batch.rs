@@ -3,7 +3,9 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use crate::label::{self, ByteString, ByteStrings, HashKey, Integer, Integers, Kind, Store};
+use crate::label::{
+    self, ByteString, ByteStrings, Digest, HashKey, Integer, Integers, Kind, Store,
+};
 use crate::space_saving::MAX_THREADS;
 
 /// Items that are hashed before the first of them is counted: their labels are on the way from memory by then.
@@ -81,8 +83,14 @@ pub(crate) trait Batch<L: Store>: Sync {
     /// Ask for the memory of a label that will be read soon.
     fn expect(&self, _position: usize) {}
 
-    /// The label at a position, unless it is null. `shortened` lends the room for a label above the length limit.
-    fn get<'a>(&'a self, position: usize, shortened: &'a mut Vec<u8>) -> Option<L::Ref<'a>>;
+    /// The label at a position, unless it is null. One above the length limit is shortened, for which `shortened` lends
+    /// the room and `digest` says the digest of the whole.
+    fn get<'a>(
+        &'a self,
+        position: usize,
+        shortened: &'a mut Vec<u8>,
+        digest: impl FnOnce(&[u8]) -> Digest,
+    ) -> Option<L::Ref<'a>>;
 }
 
 pub(crate) struct IntegerBatch<F>(pub(crate) Items<F>);
@@ -94,7 +102,12 @@ impl<F: Fn(usize) -> Option<Integer> + Sync> Batch<Integers> for IntegerBatch<F>
     }
 
     #[inline(always)]
-    fn get(&self, position: usize, _: &mut Vec<u8>) -> Option<Integer> {
+    fn get(
+        &self,
+        position: usize,
+        _: &mut Vec<u8>,
+        _: impl FnOnce(&[u8]) -> Digest,
+    ) -> Option<Integer> {
         (self.0.get)(position)
     }
 }
@@ -120,7 +133,12 @@ impl<'s, F: Fn(usize) -> Option<&'s [u8]> + Sync> Batch<ByteStrings> for ByteStr
     }
 
     #[inline(always)]
-    fn get<'a>(&'a self, position: usize, shortened: &'a mut Vec<u8>) -> Option<ByteString<'a>> {
+    fn get<'a>(
+        &'a self,
+        position: usize,
+        shortened: &'a mut Vec<u8>,
+        digest: impl FnOnce(&[u8]) -> Digest,
+    ) -> Option<ByteString<'a>> {
         let bytes = (self.items.get)(position)?;
         if bytes.len() <= self.limit {
             return Some(ByteString {
@@ -128,7 +146,7 @@ impl<'s, F: Fn(usize) -> Option<&'s [u8]> + Sync> Batch<ByteStrings> for ByteStr
                 shortened: false,
             });
         }
-        label::shorten(bytes, self.limit, self.kind, shortened);
+        label::shorten(bytes, &digest(bytes), self.limit, self.kind, shortened);
         Some(ByteString {
             bytes: shortened,
             shortened: true,
@@ -226,16 +244,25 @@ impl<B> Work<'_, B> {
         B: Batch<L>,
     {
         let mut hashes = [0; HASHED_BLOCK];
+        let mut digests = Digests::default();
         let mut shortened = Vec::new();
         for block in (0..self.batch.len()).step_by(HASHED_BLOCK) {
             let hashes = &mut hashes[..HASHED_BLOCK.min(self.batch.len() - block)];
+            digests.0.clear();
             for (offset, hash) in hashes.iter_mut().enumerate() {
                 self.expect(block + offset + HASHED_BLOCK);
-                *hash = self.hash(block + offset, &mut shortened);
+                *hash = self.hash(block + offset, &mut digests, &mut shortened);
             }
             if self.routing.partitions == 1 {
                 for (offset, &hash) in hashes.iter().enumerate() {
-                    self.count(&mut groups[0], 0, block + offset, hash, &mut shortened);
+                    self.count(
+                        &mut groups[0],
+                        0,
+                        block + offset,
+                        hash,
+                        &digests,
+                        &mut shortened,
+                    );
                 }
                 continue;
             }
@@ -249,6 +276,7 @@ impl<B> Work<'_, B> {
                     table,
                     block + offset,
                     hash,
+                    &digests,
                     &mut shortened,
                 );
             }
@@ -281,11 +309,12 @@ impl<B> Work<'_, B> {
 
     /// The hash of the label at a position; any number for a null.
     #[inline(always)]
-    fn hash<L: Store>(&self, position: usize, shortened: &mut Vec<u8>) -> u64
+    fn hash<L: Store>(&self, position: usize, digests: &mut Digests, shortened: &mut Vec<u8>) -> u64
     where
         B: Batch<L>,
     {
-        match self.batch.get(position, shortened) {
+        let digest = |bytes: &[u8]| digests.compute(position, bytes);
+        match self.batch.get(position, shortened, digest) {
             Some(label) => L::hash(label, &self.routing.key),
             None => 0,
         }
@@ -298,13 +327,16 @@ impl<B> Work<'_, B> {
         table: usize,
         position: usize,
         hash: u64,
+        digests: &Digests,
         shortened: &mut Vec<u8>,
     ) where
         B: Batch<L>,
     {
         let weight = self.weights.get(position);
         if weight > 0
-            && let Some(label) = self.batch.get(position, shortened)
+            && let Some(label) = self
+                .batch
+                .get(position, shortened, |_| digests.computed(position))
         {
             group.update(table, hash, label, weight);
         }
@@ -320,26 +352,26 @@ impl<B> Work<'_, B> {
         let owned = groups.len().div_ceil(workers);
         let workers = groups.len().div_ceil(owned);
         let owners: Vec<usize> = (0..groups.len()).map(|group| group / owned).collect();
-        let mut listed = vec![vec![List::default(); workers]; workers];
+        let mut listed = vec![Piece::new(workers); workers];
         let mut next = listed.clone();
         let mut counted = 0;
         let mut hashed = 0;
         while counted < self.batch.len() {
             let end = self.batch.len().min(hashed + SHARED_BLOCK);
-            let piece = (end - hashed).div_ceil(workers);
+            let length = (end - hashed).div_ceil(workers);
             std::thread::scope(|scope| {
                 let work = groups.chunks_mut(owned).zip(&mut next).enumerate();
-                for (worker, (own, lists)) in work {
+                for (worker, (own, next)) in work {
                     let (listed, owners) = (&listed, &owners);
-                    let start = end.min(hashed + worker * piece);
+                    let start = end.min(hashed + worker * length);
                     scope.spawn(move || {
                         crate::cpu::best(
                             #[inline(always)]
                             move || {
-                                for lists in listed {
-                                    self.count_listed(own, worker * owned, &lists[worker].0);
+                                for piece in listed {
+                                    self.count_listed(own, worker * owned, piece, worker);
                                 }
-                                self.list(start..end.min(start + piece), owners, lists);
+                                self.list(start..end.min(start + length), owners, next);
                             },
                         );
                     });
@@ -352,27 +384,34 @@ impl<B> Work<'_, B> {
 
     /// List the items at some positions by the owner of their table.
     #[inline(always)]
-    fn list<L: Store>(&self, positions: Range<usize>, owners: &[usize], lists: &mut [List])
+    fn list<L: Store>(&self, positions: Range<usize>, owners: &[usize], piece: &mut Piece)
     where
         B: Batch<L>,
     {
         let mut shortened = Vec::new();
-        lists.iter_mut().for_each(|list| list.0.clear());
+        piece.lists.iter_mut().for_each(|list| list.0.clear());
+        piece.digests.0.clear();
         for position in positions {
             self.expect(position + HASHED_BLOCK);
-            let hash = self.hash(position, &mut shortened);
+            let hash = self.hash(position, &mut piece.digests, &mut shortened);
             let (group, _) = self.routing.locate(self.routing.partition(hash));
-            lists[owners[group]].0.push(Listed { hash, position });
+            piece.lists[owners[group]].0.push(Listed { hash, position });
         }
     }
 
-    /// Count listed items into groups, of which `first` is the number of the first.
+    /// Count what a piece lists for a worker into its groups, of which `first` is the number of the first.
     #[inline(always)]
-    fn count_listed<L: Store, G: Group<L>>(&self, groups: &mut [G], first: usize, items: &[Listed])
-    where
+    fn count_listed<L: Store, G: Group<L>>(
+        &self,
+        groups: &mut [G],
+        first: usize,
+        piece: &Piece,
+        worker: usize,
+    ) where
         B: Batch<L>,
     {
         let mut shortened = Vec::new();
+        let items = &piece.lists[worker].0;
         for (number, &Listed { hash, position }) in items.iter().enumerate() {
             if let Some(ahead) = items.get(number + HASHED_BLOCK) {
                 self.expect(ahead.position);
@@ -383,8 +422,46 @@ impl<B> Work<'_, B> {
                 table,
                 position,
                 hash,
+                &piece.digests,
                 &mut shortened,
             );
+        }
+    }
+}
+
+/// The digests of the labels above the length limit among hashed items, by position in ascending order: an item is counted
+/// some time after it was hashed, and needs its digest for both.
+#[derive(Clone, Default)]
+struct Digests(Vec<(usize, Digest)>);
+
+impl Digests {
+    #[cold]
+    fn compute(&mut self, position: usize, bytes: &[u8]) -> Digest {
+        let digest = label::digest(bytes);
+        self.0.push((position, digest));
+        digest
+    }
+
+    #[cold]
+    fn computed(&self, position: usize) -> Digest {
+        let found = self.0.binary_search_by_key(&position, |&(at, _)| at);
+        self.0[found.expect("an item is hashed before it is counted")].1
+    }
+}
+
+/// What a worker has hashed of a block, for all workers to count.
+#[derive(Clone)]
+struct Piece {
+    /// For each worker the items that it counts.
+    lists: Vec<List>,
+    digests: Digests,
+}
+
+impl Piece {
+    fn new(workers: usize) -> Self {
+        Self {
+            lists: vec![List::default(); workers],
+            digests: Digests::default(),
         }
     }
 }

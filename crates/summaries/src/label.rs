@@ -1,7 +1,7 @@
 //! Labels: the identity of an item. A table holds one kind, in a store with one entry per slot.
 
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_nano_inline};
-use sha2::{Digest, Sha256};
+use sha2::{Digest as _, Sha256};
 
 /// The kind of label that a summary holds; the first item fixes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,9 +80,22 @@ pub struct ByteString<'a> {
 /// How many bytes a SHA-256 digest has.
 pub const DIGEST_BYTES: usize = 32;
 
+/// A SHA-256 digest.
+pub(crate) type Digest = [u8; DIGEST_BYTES];
+
+pub(crate) fn digest(bytes: &[u8]) -> Digest {
+    Sha256::digest(bytes).into()
+}
+
 /// Write to `stored` what is kept of a label longer than `limit` bytes: a prefix and the digest of the whole, `limit`
 /// bytes at the most. The prefix of a string ends between two characters.
-pub fn shorten(bytes: &[u8], limit: usize, kind: Kind, stored: &mut Vec<u8>) {
+pub(crate) fn shorten(
+    bytes: &[u8],
+    digest: &Digest,
+    limit: usize,
+    kind: Kind,
+    stored: &mut Vec<u8>,
+) {
     let mut end = limit - DIGEST_BYTES;
     if kind == Kind::String {
         while end > 0 && bytes[end] & 0b1100_0000 == 0b1000_0000 {
@@ -91,7 +104,7 @@ pub fn shorten(bytes: &[u8], limit: usize, kind: Kind, stored: &mut Vec<u8>) {
     }
     stored.clear();
     stored.extend_from_slice(&bytes[..end]);
-    stored.extend_from_slice(&Sha256::digest(bytes));
+    stored.extend_from_slice(digest);
 }
 
 /// A label as read from a summary.
@@ -396,10 +409,11 @@ mod tests {
     fn a_string_is_shortened_between_characters() {
         let text = "é".repeat(100);
         let mut stored = Vec::new();
-        shorten(text.as_bytes(), 65, Kind::String, &mut stored);
+        let digest = digest(text.as_bytes());
+        shorten(text.as_bytes(), &digest, 65, Kind::String, &mut stored);
         assert_eq!(stored.len(), 32 + 32);
         assert!(std::str::from_utf8(&stored[..32]).is_ok());
-        shorten(text.as_bytes(), 65, Kind::Bytes, &mut stored);
+        shorten(text.as_bytes(), &digest, 65, Kind::Bytes, &mut stored);
         assert_eq!(stored.len(), 65);
     }
 
