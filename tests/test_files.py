@@ -6,11 +6,14 @@ import csv
 import gzip
 import json
 import os
+import subprocess
+import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow
 import pyarrow.ipc
+import pyarrow.parquet
 import pytest
 
 import dptop
@@ -377,3 +380,61 @@ def test_a_full_stream_and_a_summary_agree_with_a_dictionary(tmp_path: Path) -> 
     path = tmp_path / "log"
     path.write_text("\n".join(lines))
     assert counted(path) == Counter(line.encode() for line in lines if line)
+
+
+def test_a_parquet_file_that_lost_rows_is_refused(tmp_path: Path) -> None:
+    """A flipped bit in the footer may hide a row group from pyarrow, which tells no error."""
+    path = tmp_path / "t.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"x": range(300)}), path, row_group_size=100)
+    whole = path.read_bytes()
+    told = 0
+    for at in range(len(whole)):
+        changed = bytearray(whole)
+        changed[at] ^= 1 << at % 8
+        path.write_bytes(changed)
+        try:
+            rows = sum(counted(path).values())
+        except dptop.DptopError as error:
+            told += "of 300 rows could be read" in str(error)
+        else:
+            assert rows == 300, f"a bit of byte {at}"
+    assert told > 0
+
+
+@pytest.mark.parametrize("make", [arrow_file, arrow_stream])
+def test_a_name_of_a_column_that_is_not_utf8_is_corrupt(tmp_path: Path, make: Any) -> None:
+    """It is no failure of Python's, and quotes nothing."""
+    path = tmp_path / "t.arrow"
+    path.write_bytes(make(pyarrow.table({"cXY": ["a"]})).replace(b"cXY", b"c\xe4Y"))
+    with pytest.raises(dptop.SourceError, match="cut or corrupt"):
+        counted(path)
+
+
+AFTER_A_LINE = """
+import sys
+import dptop
+sys.stdin{part}.readline()
+summary = dptop.SpaceSaving(10_000)
+summary.extend(dptop.read_labels("-"))
+print(len(summary.private_counters()))
+"""
+
+
+@pytest.mark.parametrize("seekable", [True, False])
+def test_nothing_that_python_took_of_standard_input_is_missing(tmp_path: Path, seekable: bool) -> None:
+    """Where a line was read before, all others are counted, or the input is refused."""
+    lines = b"".join(b"line %d\n" % number for number in range(5_000))
+    (path := tmp_path / "lines").write_bytes(lines)
+
+    def run(part: str) -> subprocess.CompletedProcess[bytes]:
+        command = [sys.executable, "-c", AFTER_A_LINE.format(part=part)]
+        if seekable:
+            with path.open("rb") as file:
+                return subprocess.run(command, stdin=file, capture_output=True, check=False)
+        return subprocess.run(command, input=lines, capture_output=True, check=False)
+
+    assert run(".buffer").stdout == b"4999\n"
+    assert run(".buffer.raw").stdout == b"4999\n"
+    refused = run("")
+    assert refused.returncode == 1
+    assert b"sys.stdin has read of it as text" in refused.stderr

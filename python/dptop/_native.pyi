@@ -10,6 +10,7 @@ __all__ = [
     "MAX_LABEL_BYTES",
     "MAX_LENGTH",
     "MAX_PARTITIONS",
+    "MAX_THREADS",
     "MIN_LABEL_BYTES",
     "TEXT_FORMATS",
     "ArrowStream",
@@ -27,6 +28,7 @@ MAX_CAPACITY: int
 MAX_LABEL_BYTES: int
 MAX_LENGTH: int
 MAX_PARTITIONS: int
+MAX_THREADS: int
 MIN_LABEL_BYTES: int
 TEXT_FORMATS: tuple[str, ...]
 

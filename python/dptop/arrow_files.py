@@ -51,6 +51,9 @@ def parquet_batches(path: Path, column: str | None, nulls: Sequence[bytes]) -> I
             labels = _labels(batch.select([chosen]), nulls, rows)
             rows += batch.num_rows
             yield labels, path.stat().st_size * rows // max(1, file.metadata.num_rows)
+        if rows != file.metadata.num_rows:
+            # where the offset of a row group is wrong, pyarrow may leave the group out without an error
+            raise SourceError(f"{rows} of {file.metadata.num_rows} rows could be read; it is corrupt. Write it again.")
 
 
 def arrow_batches(path: Path, column: str | None, nulls: Sequence[bytes]) -> Iterator[tuple[LabelBatch, int]]:
@@ -177,7 +180,7 @@ def _own_errors(path: Path) -> Iterator[None]:
             f"pyarrow {pyarrow.__version__} cannot read a type or a compression in this file."
             " Convert the file, or update pyarrow."
         )
-    except (pyarrow.ArrowException, OSError, EOFError):
+    except (pyarrow.ArrowException, OSError, EOFError, UnicodeDecodeError):  # the last from names of columns
         problem = (
             f"byte {path.stat().st_size}: up to its end this is no whole Parquet or Arrow file; it is cut or corrupt."
             " Write it again."

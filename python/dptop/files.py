@@ -9,12 +9,13 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from dptop._native import Input, LabelBatch
+from dptop._native import TEXT_FORMATS, Input, LabelBatch
 from dptop.errors import DptopError, InvalidParameter, MissingExtra, SourceError
 from dptop.parameters import encoded, one_of, shown
 
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "FileLabels", "read_labels"]
 
-FORMATS: Final = ("auto", "lines", "csv", "tsv", "jsonl", "parquet", "arrow")
+FORMATS: Final = ("auto", *TEXT_FORMATS, "parquet", "arrow")
 STDIN: Final = "-"
+STDIN_DESCRIPTOR: Final = 0
 SPOOL_BYTES: Final = 2**20
 BINARY_SUFFIXES: Final = (".parquet", ".pq", ".arrow", ".arrows", ".feather", ".ipc")
 
@@ -42,7 +44,7 @@ def read_labels(
     Nothing is opened before the first batch is asked for.
 
     Args:
-        path: a file, or "-" for standard input. gzip, zstd, bzip2 and xz are unpacked, by content, all members.
+        path: a file, or "-" for what is left of standard input. gzip, zstd, bzip2 and xz are unpacked, by content, all members.
         column: of a table, by its exact name; may be left out where there is only one.
         format: "auto" goes by content, then by file name, then takes lines.
         nulls: texts that stand for a missing value, besides the empty cell; a list, also of one.
@@ -60,6 +62,10 @@ def read_labels(
     """
     if not isinstance(path, (str, os.PathLike)):
         raise InvalidParameter(f"path must be a str or a path; got {type(path).__name__}. Name one file.")
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        raise InvalidParameter("path must be a name that a file can have; got a lone surrogate. Name one file.") from None
     if column is not None:
         encoded("column", column, "Name one column, or leave it out.")
     if isinstance(nulls, (str, bytes)) or not isinstance(nulls, Iterable):
@@ -115,11 +121,11 @@ class FileLabels:
 
     def _opened(self) -> Input:
         if str(self._path) != STDIN:
-            return Input(Path(self._path))
+            return Input.from_path(Path(self._path))
         if FileLabels._stdin_taken:  # a part of it would be missing, and nobody would know
             raise SourceError("it can be read once, and was read before. Save it in a file to read it again.")
         FileLabels._stdin_taken = True
-        return Input(None)
+        return Input.from_stdin(_read_ahead())
 
     def _batches(self) -> Iterator[LabelBatch]:
         file = self._opened()
@@ -158,6 +164,21 @@ class FileLabels:
                     " Set TMPDIR to a folder with room."
                 ) from None
             yield Path(f"/dev/fd/{spool.fileno()}")
+
+
+def _read_ahead() -> bytes:
+    """Return what Python has read of standard input and not handed out yet: it comes before what is left to read."""
+    try:
+        if sys.stdin is None or sys.stdin.fileno() != STDIN_DESCRIPTOR:
+            return b""
+    except (AttributeError, OSError, ValueError):
+        return b""  # something else stands in its place
+    if sys.stdin.newlines is not None:
+        raise SourceError(
+            "sys.stdin has read of it as text, and a part of what it took would be missing."
+            " Read with sys.stdin.buffer what comes before the labels."
+        )
+    return sys.stdin.buffer.read1(SPOOL_BYTES)
 
 
 def _format_by_content(file: Input, path: str | os.PathLike[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import array
 import itertools
 import sys
-from collections.abc import Iterable, Iterator, KeysView, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any, Final
 
 from dptop._native import ArrowStream, BatchWeights, LabelBatch
@@ -19,7 +19,7 @@ ITEMS_PER_BATCH: Final = 65_536
 
 REREADABLE_TYPES: Final[tuple[type[Any], ...]] = (
     LabelBatch,
-    *(str, bytes, bytearray, memoryview, array.array, list, tuple, range, set, frozenset, dict, type({}.keys())),
+    *(str, bytes, bytearray, memoryview, array.array, range, Set, Mapping),
 )
 REREADABLE_LIBRARIES: Final = ("pandas", "polars", "pyarrow")
 """Their columns and tables hold their data. A DuckDB relation may stand for a reader that gives it once."""
@@ -37,7 +37,7 @@ def rereadable(items: object) -> bool:
         return kind.__module__.partition(".")[0] in REREADABLE_LIBRARIES and hasattr(kind, "__len__")
     numpy = sys.modules.get("numpy")
     known = REREADABLE_TYPES if numpy is None else (*REREADABLE_TYPES, numpy.ndarray)
-    return isinstance(items, known) or not isinstance(items, Iterable)
+    return kind in (list, tuple) or isinstance(items, known) or not isinstance(items, Iterable)
 
 
 def _pieces(items: Iterable[Any]) -> Iterator[LabelBatch]:
@@ -65,11 +65,12 @@ def open_labels(items: Any) -> Iterable[LabelBatch]:
         raise InvalidParameter(
             f"items must be a sequence of labels; got a single {type(items).__name__}. Use update() for one item."
         )
-    if isinstance(items, (Set, Mapping)) and not isinstance(items, KeysView):
-        # the order of a set depends on what else is in it: one item more moves others, and Theorem A fails
+    if isinstance(items, (Set, Mapping)):
+        # the order of a set depends on what else is in it, and that of counts on where each label came first: one item
+        # more moves a label past others, and Theorem A fails
         raise InvalidParameter(
-            f"items must come in an order of their own; got {type(items).__name__}."
-            " Pass a list, or counts as extend(list(counts), weights=list(counts.values()))."
+            f"items must come in the order of the stream; got {type(items).__name__}, which has lost it."
+            " Pass the stream itself, before anything is added up."
         )
     if isinstance(items, FileLabels):
         return items
@@ -103,7 +104,7 @@ def _whole(items: Any) -> LabelBatch | None:
     """Return the labels of an input that is held in memory as one piece; None if it is another input."""
     if isinstance(items, LabelBatch):
         return items
-    if isinstance(items, (list, tuple)):
+    if type(items) in (list, tuple):  # a subclass may yield other items than it stores
         return LabelBatch.from_sequence(items)
     if (numpy := sys.modules.get("numpy")) is not None and isinstance(items, numpy.ndarray):
         return _numpy_batch(numpy, items)

@@ -8,10 +8,10 @@ from __future__ import annotations
 import contextlib
 from numbers import Number
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from dptop import _native
-from dptop._native import MAX_CAPACITY, MAX_LABEL_BYTES, MAX_PARTITIONS, MIN_LABEL_BYTES, Reading
+from dptop._native import MAX_CAPACITY, MAX_LABEL_BYTES, MAX_PARTITIONS, MAX_THREADS, MIN_LABEL_BYTES, Reading
 from dptop.atomic import reason, replacing
 from dptop.errors import CorruptSummary, DptopError, InvalidParameter, SourceError
 from dptop.label import Label, ShortenedLabel, label_order
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 __all__ = ["SpaceSaving", "load"]
-
-MAX_THREADS: Final = 1024
 
 
 class SpaceSaving:
@@ -153,8 +151,10 @@ class SpaceSaving:
                 its own, so no set; a one-dimensional NumPy array of integers, text or bytes; whatever hands over Arrow
                 data, with `__arrow_c_array__` or `__arrow_c_stream__`: a pyarrow array or chunked array, a pandas or
                 Polars Series, a table with one column, a DuckDB relation; a file, by `dptop.read_labels`.
-            weights: as many whole numbers as items, from the same kinds of input; 0 leaves the item out. With weights
-                all of both is in memory before the first item is counted; give a long stream piece by piece.
+            weights: as many whole numbers as items, from the same kinds of input; 0 leaves the item out. They belong to
+                the items of the stream as it came: in counts that were added up first, one item more may move a label
+                past others, which no release covers. With weights all of both is in memory before the first item is
+                counted; give a long stream piece by piece.
             threads: workers that share the partitions, 1 to 64; more than partitions do nothing; it helps above about
                 100,000 counters: measure.
 
@@ -260,8 +260,8 @@ class SpaceSaving:
 
 
 def thread_count(threads: int) -> int:
-    """Return a number of workers, 1 to 1024, or refuse it."""
-    return whole_number("threads", threads, 1, MAX_THREADS, "One per core is best.")
+    """Return a number of workers, 1 to 64, or refuse it."""
+    return whole_number("threads", threads, 1, MAX_THREADS, "More than there are cores do not help.")
 
 
 def load(path: str | os.PathLike[str]) -> SpaceSaving:

@@ -96,18 +96,10 @@ impl LabelBatch {
     /// Call the visitor with the way to the items.
     fn visit<V: Visit>(&self, visit: V) -> V::Output {
         match &self.labels {
-            Labels::Wide(values) => visit.integers(Items {
-                length: values.len(),
-                nulls: true,
-                get: |i: usize| values[i],
-            }),
+            Labels::Wide(values) => visit.integers(Items::nullable(values.len(), |i| values[i])),
             Labels::Block(TextBlock { bytes, ends }) => {
                 let start = |i: usize| if i == 0 { 0 } else { ends[i - 1] };
-                visit.strings(Items {
-                    length: ends.len(),
-                    nulls: false,
-                    get: |i: usize| Some(&bytes[start(i)..ends[i]]),
-                })
+                visit.strings(Items::all(ends.len(), |i| Some(&bytes[start(i)..ends[i]])))
             }
             Labels::Array(array) => with_array(array, visit),
         }
@@ -164,7 +156,7 @@ pub fn kind_of(data_type: &DataType) -> PyResult<Kind> {
         DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::UInt64 => {
             Ok(Kind::Integer)
         }
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Ok(Kind::Text),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Ok(Kind::String),
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => Ok(Kind::Bytes),
         DataType::FixedSizeBinary(_) | DataType::Null => Ok(Kind::Bytes),
         DataType::Dictionary(_, values)
@@ -233,7 +225,7 @@ impl Visit for Extend<'_> {
 
     fn strings<'a>(self, items: Items<impl Fn(usize) -> Option<&'a [u8]> + Sync>) -> Self::Output {
         self.summary
-            .extend_strings(self.kind, items, self.weights, self.threads)
+            .extend_byte_strings(self.kind, items, self.weights, self.threads)
     }
 }
 
@@ -242,16 +234,11 @@ macro_rules! visit_items {
     ($visit:ident.$method:ident, $array:expr, $value:expr) => {{
         let (length, value) = ($array.len(), $value);
         match $array.logical_nulls() {
-            Some(present) if present.null_count() > 0 => $visit.$method(Items {
-                length,
-                nulls: true,
-                get: |i| present.is_valid(i).then(|| value(i)),
-            }),
-            _ => $visit.$method(Items {
-                length,
-                nulls: false,
-                get: |i| Some(value(i)),
-            }),
+            Some(present) if present.null_count() > 0 => $visit
+                .$method(Items::nullable(length, |i| {
+                    present.is_valid(i).then(|| value(i))
+                })),
+            _ => $visit.$method(Items::all(length, |i| Some(value(i)))),
         }
     }};
 }
@@ -295,11 +282,7 @@ fn plain<V: Visit>(array: &ArrayRef, visit: V) -> V::Output {
             let fixed = array.as_fixed_size_binary();
             visit_items!(visit.strings, fixed, |i| fixed.value(i))
         }
-        DataType::Null => visit.strings(Items {
-            length: array.len(),
-            nulls: true,
-            get: |_| None,
-        }),
+        DataType::Null => visit.strings(Items::nullable(array.len(), |_| None)),
         other => unreachable!("`kind_of` refuses {other}"),
     }
 }

@@ -116,8 +116,8 @@ fn refused(py: Python<'_>, error: &readers::Error) -> PyErr {
     }
     let message = error.to_string();
     match error.kind() {
-        readers::Kind::Usage => InvalidParameter::new_err(message),
-        readers::Kind::UnsupportedLabel => UnsupportedLabel::new_err(message),
+        readers::ErrorKind::Usage => InvalidParameter::new_err(message),
+        readers::ErrorKind::UnsupportedLabel => UnsupportedLabel::new_err(message),
         _ => SourceError::new_err(message),
     }
 }
@@ -228,7 +228,7 @@ impl LabelReader {
         };
         let (kind, labels) = match block {
             Block::Bytes(block) => (Kind::Bytes, Labels::Block(block)),
-            Block::Text(block) => (Kind::Text, Labels::Block(block)),
+            Block::Text(block) => (Kind::String, Labels::Block(block)),
             Block::Signed(values) => (Kind::Integer, Labels::signed(values)),
             Block::Unsigned(values) => (Kind::Integer, Labels::unsigned(values)),
         };

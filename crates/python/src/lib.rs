@@ -58,6 +58,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("MAX_CAPACITY", space_saving::MAX_CAPACITY)?;
     module.add("MAX_LENGTH", space_saving::MAX_LENGTH)?;
     module.add("MAX_PARTITIONS", space_saving::MAX_PARTITIONS)?;
+    module.add("MAX_THREADS", space_saving::MAX_THREADS)?;
     module.add("MIN_LABEL_BYTES", space_saving::MIN_LABEL_BYTES)?;
     module.add("MAX_LABEL_BYTES", space_saving::MAX_LABEL_BYTES)?;
     Ok(())

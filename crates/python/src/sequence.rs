@@ -23,7 +23,7 @@ impl Item<'_> {
     fn kind(&self) -> Kind {
         match self {
             Self::Integer(_) => Kind::Integer,
-            Self::Text(_) => Kind::Text,
+            Self::Text(_) => Kind::String,
             Self::Bytes(_) => Kind::Bytes,
         }
     }
@@ -116,7 +116,7 @@ impl Collected {
             (Self::Integers(values), None) => values.push(None),
             (Self::Integers(values), Some(Item::Integer(value))) => values.push(Some(value)),
             (Self::Strings(_, builder), None) => builder.append_null(),
-            (Self::Strings(Kind::Text, builder), Some(Item::Text(text))) => {
+            (Self::Strings(Kind::String, builder), Some(Item::Text(text))) => {
                 builder.append_value(text)
             }
             (Self::Strings(Kind::Bytes, builder), Some(Item::Bytes(bytes))) => {

@@ -85,11 +85,7 @@ impl SpaceSaving {
 
 /// A single item.
 fn one<T: Copy + Sync>(label: T) -> Items<impl Fn(usize) -> Option<T> + Sync> {
-    Items {
-        length: 1,
-        nulls: false,
-        get: move |_| Some(label),
-    }
+    Items::all(1, move |_| Some(label))
 }
 
 #[pymethods]
@@ -165,10 +161,10 @@ impl SpaceSaving {
                     None => Ok(()),
                     Some(Item::Integer(label)) => tables.extend_integers(one(label), weights, 1),
                     Some(Item::Text(label)) => {
-                        tables.extend_strings(Kind::Text, one(label.as_bytes()), weights, 1)
+                        tables.extend_byte_strings(Kind::String, one(label.as_bytes()), weights, 1)
                     }
                     Some(Item::Bytes(label)) => {
-                        tables.extend_strings(Kind::Bytes, one(label), weights, 1)
+                        tables.extend_byte_strings(Kind::Bytes, one(label), weights, 1)
                     }
                 }
             })?
@@ -242,14 +238,14 @@ impl SpaceSaving {
                 let labels = positions.into_iter().map(|position| {
                     match tables.label(partition, slots[position]) {
                         Label::Integer(label) => Owned::Integer(label),
-                        Label::Bytes(label) if label.shortened => {
+                        Label::ByteString(label) if label.shortened => {
                             Owned::Shortened(label.bytes.to_vec())
                         }
-                        Label::Bytes(label) => Owned::Bytes(label.bytes.to_vec()),
+                        Label::ByteString(label) => Owned::Bytes(label.bytes.to_vec()),
                     }
                 });
                 (
-                    tables.kind() == Some(Kind::Text),
+                    tables.kind() == Some(Kind::String),
                     labels.collect::<Vec<_>>(),
                 )
             })

@@ -1,6 +1,6 @@
 //! Which column: the rules that CSV and TSV share.
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// At most this many names are listed in an error ...
 const LISTED: usize = 30;
@@ -17,7 +17,7 @@ pub(crate) fn choose<N: AsRef<[u8]>>(names: &[N], column: Option<&[u8]>) -> Resu
                     "the header has {count} columns and none was chosen; choose one of {}",
                     listing(names)
                 );
-                Err(Error::new(Kind::MissingColumn, rule))
+                Err(Error::new(ErrorKind::MissingColumn, rule))
             }
         };
     };
@@ -34,7 +34,7 @@ pub(crate) fn choose<N: AsRef<[u8]>>(names: &[N], column: Option<&[u8]>) -> Resu
                 shown(column),
                 listing(names)
             );
-            Err(Error::new(Kind::MissingColumn, rule))
+            Err(Error::new(ErrorKind::MissingColumn, rule))
         }
         (Some(_), more) => {
             let rule = format!(
@@ -42,7 +42,7 @@ pub(crate) fn choose<N: AsRef<[u8]>>(names: &[N], column: Option<&[u8]>) -> Resu
                 shown(column),
                 more + 1
             );
-            Err(Error::new(Kind::DuplicateColumn, rule))
+            Err(Error::new(ErrorKind::DuplicateColumn, rule))
         }
     }
 }

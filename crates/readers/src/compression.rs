@@ -6,7 +6,7 @@
 use std::io::{self, Read};
 use std::path::Path;
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::source::Source;
 
 /// How an input is compressed.
@@ -216,10 +216,10 @@ impl Content {
         // zstd's code for it is gone in an io::Error; its text stays, and a test fails should it change
         if error.to_string().contains("too much memory") {
             let rule = "this zstd frame needs a window above 128 MiB; decompress it first (zstd -d --long=31) and read the result";
-            return Error::at_byte(Kind::Corrupt, at, rule);
+            return Error::at_byte(ErrorKind::Corrupt, at, rule);
         }
         Error::at_byte(
-            Kind::Corrupt,
+            ErrorKind::Corrupt,
             at,
             format!("corrupt {name} data at or before this byte; get a sound copy of the file"),
         )
@@ -229,7 +229,7 @@ impl Content {
 fn truncated(compression: Compression, at: u64) -> Error {
     let name = compression.name();
     Error::at_byte(
-        Kind::Truncated,
+        ErrorKind::Truncated,
         at,
         format!("the {name} data ends before its end mark; get a whole copy of the file"),
     )
@@ -253,7 +253,7 @@ fn next_member(compression: Compression, mut source: Source) -> Result<Option<Me
         let rule = format!(
             "the {name} data is followed by bytes that are not {name}; get a sound copy of the file, or cut them off"
         );
-        return Err(Error::at_byte(Kind::Corrupt, at, rule));
+        return Err(Error::at_byte(ErrorKind::Corrupt, at, rule));
     }
     if head.len() < compression.signature_len() {
         return Err(truncated(compression, at + head.len() as u64));

@@ -7,7 +7,7 @@ use memchr::{memchr, memchr_iter, memchr2};
 
 use crate::block::TextBlock;
 use crate::columns;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::quoted::{Fault, QuotedRow};
 use crate::reader::{Format, Options, is_null};
 use crate::window::{Window, without_end};
@@ -68,7 +68,7 @@ impl Column {
             "this row does not have as many cells as the header ({fields}, not {}); mend the row",
             self.fields
         );
-        Error::at_line(Kind::Malformed, line, rule)
+        Error::at_line(ErrorKind::Malformed, line, rule)
     }
 }
 
@@ -263,5 +263,5 @@ fn parse(quoted: &mut QuotedRow, window: &Window, line: u64) -> Result<Option<us
             "text follows a closing quote in this row; close the quote before it, or double the quotes inside a cell"
         }
     };
-    Err(Error::at_line(Kind::Malformed, line, rule))
+    Err(Error::at_line(ErrorKind::Malformed, line, rule))
 }

@@ -8,7 +8,7 @@ pub(crate) type Result<T> = std::result::Result<T, Error>;
 
 /// What kind of thing went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ErrorKind {
     /// The file or stream could not be opened or read; carries the kind of the operating system's error.
     Io(io::ErrorKind),
     /// A compressed input ends before its end mark.
@@ -44,13 +44,13 @@ pub enum Place {
 /// it may name columns of a header and members of a first JSON object. It does not name the file: the caller does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    kind: Kind,
+    kind: ErrorKind,
     place: Option<Place>,
     message: String,
 }
 
 impl Error {
-    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Error {
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
         Error {
             kind,
             place: None,
@@ -58,7 +58,7 @@ impl Error {
         }
     }
 
-    pub(crate) fn at_line(kind: Kind, line: u64, message: impl Into<String>) -> Error {
+    pub(crate) fn at_line(kind: ErrorKind, line: u64, message: impl Into<String>) -> Error {
         Error {
             kind,
             place: Some(Place::Line(line)),
@@ -66,7 +66,7 @@ impl Error {
         }
     }
 
-    pub(crate) fn at_byte(kind: Kind, byte: u64, message: impl Into<String>) -> Error {
+    pub(crate) fn at_byte(kind: ErrorKind, byte: u64, message: impl Into<String>) -> Error {
         Error {
             kind,
             place: Some(Place::Byte(byte)),
@@ -80,11 +80,11 @@ impl Error {
             Some(_) => error.to_string(),
             None => error.kind().to_string(),
         };
-        Error::new(Kind::Io(error.kind()), format!("{doing}: {why}"))
+        Error::new(ErrorKind::Io(error.kind()), format!("{doing}: {why}"))
     }
 
     /// What kind of thing went wrong.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
@@ -115,8 +115,8 @@ impl std::error::Error for Error {}
 impl From<Error> for io::Error {
     fn from(error: Error) -> io::Error {
         let kind = match error.kind {
-            Kind::Io(kind) => kind,
-            Kind::Truncated => io::ErrorKind::UnexpectedEof,
+            ErrorKind::Io(kind) => kind,
+            ErrorKind::Truncated => io::ErrorKind::UnexpectedEof,
             _ => io::ErrorKind::InvalidData,
         };
         io::Error::new(kind, error)

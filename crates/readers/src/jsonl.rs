@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::block::{BLOCK_LABELS, Block, TextBlock};
 use crate::columns::{listing, shown};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::reader::{Options, is_null};
 use crate::window::Window;
 
@@ -46,7 +46,7 @@ impl Jsonl {
         let name = options.column.map(String::from_utf8).transpose();
         let name = name.map_err(|_| {
             Error::new(
-                Kind::Usage,
+                ErrorKind::Usage,
                 "a member of a JSON object has a name in UTF-8; name the column in UTF-8",
             )
         })?;
@@ -79,7 +79,7 @@ impl Jsonl {
             };
             let full = take(&mut self.open, value, &self.nulls);
             let full =
-                full.map_err(|rule| Error::at_line(Kind::UnsupportedLabel, self.line, rule))?;
+                full.map_err(|rule| Error::at_line(ErrorKind::UnsupportedLabel, self.line, rule))?;
             self.window.consume(length);
             self.line += 1;
             if full.is_some() {
@@ -96,7 +96,7 @@ impl Jsonl {
                 "no object has the member {}; choose one of the first object's: {first}",
                 shown(name.as_bytes())
             );
-            return Err(Error::new(Kind::MissingColumn, rule));
+            return Err(Error::new(ErrorKind::MissingColumn, rule));
         }
         Ok(self.open.take().filter(|block| !block.is_empty()))
     }
@@ -155,10 +155,10 @@ fn take(
     })
 }
 
-type Rule = (Kind, String);
+type Rule = (ErrorKind, String);
 
 fn malformed(rule: &str) -> Rule {
-    (Kind::Malformed, rule.to_owned())
+    (ErrorKind::Malformed, rule.to_owned())
 }
 
 /// The value that may be a label on a line that is not blank. Words of the JSON library are dropped: they may quote the line.
@@ -179,7 +179,7 @@ fn read_line<'a>(
         let value: &RawValue = serde_json::from_str(line).map_err(bad)?;
         let what = name_of(value.get());
         return Err((
-            Kind::Malformed,
+            ErrorKind::Malformed,
             format!("this line is {what}; with a column each line is a JSON object"),
         ));
     }
@@ -207,7 +207,7 @@ fn read_line<'a>(
                 "the object on this line has the member {} more than once; keep one",
                 shown(member.name.as_bytes())
             );
-            Err((Kind::DuplicateColumn, rule))
+            Err((ErrorKind::DuplicateColumn, rule))
         }
         Occurrences {
             value: Some(value), ..

@@ -37,6 +37,6 @@ mod window;
 pub use block::{Block, TextBlock};
 pub use compression::Compression;
 pub use detect::{DETECTION_BYTES, Detected, detect};
-pub use error::{Error, Kind, Place};
+pub use error::{Error, ErrorKind, Place};
 pub use input::{Input, standard_input};
 pub use reader::{Format, Options, Reader};

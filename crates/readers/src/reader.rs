@@ -6,7 +6,7 @@ use crate::block::Block;
 use crate::compression::Compression;
 use crate::delimited::Delimited;
 use crate::detect::Detected;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::input::Input;
 use crate::jsonl::Jsonl;
 use crate::lines::Lines;
@@ -103,11 +103,11 @@ impl Reader {
     pub(crate) fn new(input: Input, options: Options) -> Result<Reader> {
         if options.format == Format::Lines && options.column.is_some() {
             let rule = "lines have no columns; leave the column out, or name the format: csv, tsv or jsonl";
-            return Err(Error::new(Kind::Usage, rule));
+            return Err(Error::new(ErrorKind::Usage, rule));
         }
         if input.detected() == Detected::Utf16 {
             let rule = "the text starts with a UTF-16 mark and is not UTF-8; convert it first, such as with iconv -f UTF-16 -t UTF-8";
-            return Err(Error::at_byte(Kind::Encoding, 0, rule));
+            return Err(Error::at_byte(ErrorKind::Encoding, 0, rule));
         }
         let window = Window::new(input)?;
         let labels = match options.format {

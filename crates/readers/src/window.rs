@@ -2,7 +2,7 @@
 
 use memchr::memchr;
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::input::Input;
 
 /// The size to begin with; it doubles only for a line that does not fit.
@@ -62,7 +62,7 @@ impl Window {
             let room = self.bytes.try_reserve_exact(double - self.bytes.len());
             room.map_err(|_| {
                 Error::new(
-                    Kind::Malformed,
+                    ErrorKind::Malformed,
                     "one line of the text is longer than the memory there is",
                 )
             })?;

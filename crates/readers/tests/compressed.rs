@@ -4,7 +4,7 @@ mod support;
 
 use std::io::{self, Read};
 
-use dptop_readers::{Compression, Detected, Format, Kind, Options, Place};
+use dptop_readers::{Compression, Detected, ErrorKind, Format, Options, Place};
 use support::{COMPRESSIONS, Pieces, bytes, drain, named, read, read_from};
 
 const TEXT: &[u8] = b"red\ngreen\nred\nblue\n";
@@ -92,7 +92,7 @@ fn every_truncation_is_an_error_except_between_members() {
             let error = result.expect_err(&format!("{extension} cut at byte {length}"));
             assert_eq!(
                 error.kind(),
-                Kind::Truncated,
+                ErrorKind::Truncated,
                 "{extension} cut at byte {length}: {error}"
             );
             assert_eq!(
@@ -114,7 +114,7 @@ fn without_a_name_only_the_first_bytes_of_a_signature_can_pass_for_text() {
             let error = read(&whole[..length], &lines()).expect_err(extension);
             assert_eq!(
                 error.kind(),
-                Kind::Truncated,
+                ErrorKind::Truncated,
                 "{extension} cut at byte {length}: {error}"
             );
         }
@@ -148,7 +148,7 @@ fn large_truncated_inputs_are_errors_too() {
             whole.len() - 1,
         ] {
             let error = read(&whole[..length], &lines()).expect_err(extension);
-            assert_eq!(error.kind(), Kind::Truncated, "{extension}: {error}");
+            assert_eq!(error.kind(), ErrorKind::Truncated, "{extension}: {error}");
             assert_eq!(error.place(), Some(Place::Byte(length as u64)));
         }
     }
@@ -168,7 +168,7 @@ fn bytes_after_the_last_member_are_an_error_with_their_place() {
             b"\xFF\xFE",
         ] {
             let error = read([&whole, garbage].concat(), &lines()).expect_err(extension);
-            assert_eq!(error.kind(), Kind::Corrupt, "{extension}: {error}");
+            assert_eq!(error.kind(), ErrorKind::Corrupt, "{extension}: {error}");
             let padding = if extension == "xz" && garbage.len() > 4 && garbage[0] == 0 {
                 4
             } else {
@@ -190,7 +190,11 @@ fn another_format_after_the_last_member_is_garbage() {
             if extension != other {
                 let error =
                     read([compress(TEXT), compress_other(TEXT)].concat(), &lines()).unwrap_err();
-                assert_eq!(error.kind(), Kind::Corrupt, "{other} after {extension}");
+                assert_eq!(
+                    error.kind(),
+                    ErrorKind::Corrupt,
+                    "{other} after {extension}"
+                );
             }
         }
     }
@@ -233,7 +237,10 @@ fn xz_padding_and_zstd_skippable_frames_are_part_of_the_formats() {
         assert_eq!(read(frames, &lines()), Ok(bytes(["a", "b"])));
     }
     let cut = [zstd(b"a\n"), skippable[..9].to_vec()].concat();
-    assert_eq!(read(cut, &lines()).unwrap_err().kind(), Kind::Truncated);
+    assert_eq!(
+        read(cut, &lines()).unwrap_err().kind(),
+        ErrorKind::Truncated
+    );
 }
 
 #[test]
@@ -243,7 +250,7 @@ fn a_zstd_frame_without_its_size_or_checksum_is_read_to_its_end() {
     for length in 4..frame.len() {
         assert_eq!(
             read(&frame[..length], &lines()).unwrap_err().kind(),
-            Kind::Truncated
+            ErrorKind::Truncated
         );
     }
 }
@@ -256,7 +263,7 @@ fn a_zstd_window_beyond_the_limit_is_refused_with_a_remedy() {
         .unwrap();
     io::Write::write_all(&mut encoder, TEXT).unwrap();
     let error = read(encoder.finish().unwrap(), &lines()).unwrap_err();
-    assert_eq!(error.kind(), Kind::Corrupt);
+    assert_eq!(error.kind(), ErrorKind::Corrupt);
     assert!(error.to_string().contains("--long=31"), "{error}");
 }
 
@@ -292,7 +299,7 @@ fn the_raw_bytes_come_whole_and_their_errors_are_ours() {
             .unwrap();
         assert_eq!(
             (error.kind(), ours.kind()),
-            (io::ErrorKind::UnexpectedEof, Kind::Truncated),
+            (io::ErrorKind::UnexpectedEof, ErrorKind::Truncated),
             "{extension}"
         );
     }
@@ -321,13 +328,13 @@ fn a_failed_read_is_told_from_corrupt_data() {
         let error = read_from(half, &lines()).unwrap_err();
         assert_eq!(
             error.kind(),
-            Kind::Io(io::ErrorKind::UnexpectedEof),
+            ErrorKind::Io(io::ErrorKind::UnexpectedEof),
             "{extension}"
         );
         assert!(!error.to_string().contains("secret"), "{error}");
     }
     let error = read_from(Failing(io::Cursor::new(TEXT.to_vec())), &lines()).unwrap_err();
-    assert_eq!(error.kind(), Kind::Io(io::ErrorKind::UnexpectedEof));
+    assert_eq!(error.kind(), ErrorKind::Io(io::ErrorKind::UnexpectedEof));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod support;
 
-use dptop_readers::{Block, Error, Format, Input, Kind, Options, Place};
+use dptop_readers::{Block, Error, ErrorKind, Format, Input, Options, Place};
 use support::{Label, bytes, drain, integers, options, read, texts};
 
 #[test]
@@ -73,7 +73,7 @@ fn nulls_are_skipped_in_every_format() {
 #[test]
 fn lines_have_no_columns() {
     let error = read("a\n", &options(Format::Lines, Some("x"), &[])).unwrap_err();
-    assert_eq!(error.kind(), Kind::Usage);
+    assert_eq!(error.kind(), ErrorKind::Usage);
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn table_errors(csv: &str, column: Option<&str>) -> [Error; 2] {
 fn a_missing_column_lists_the_columns_there_are() {
     for column in [Some("z"), Some("X"), Some(" x"), None] {
         for error in table_errors("x,why\n1,secret\n", column) {
-            assert_eq!(error.kind(), Kind::MissingColumn);
+            assert_eq!(error.kind(), ErrorKind::MissingColumn);
             let text = error.to_string();
             assert!(
                 text.contains("\"x\", \"why\"") && !text.contains("secret"),
@@ -234,7 +234,7 @@ fn a_missing_column_lists_the_columns_there_are() {
 #[test]
 fn a_chosen_column_that_is_there_twice_is_an_error() {
     for error in table_errors("x,y,x\n1,2,3\n", Some("x")) {
-        assert_eq!(error.kind(), Kind::DuplicateColumn);
+        assert_eq!(error.kind(), ErrorKind::DuplicateColumn);
         assert!(error.to_string().contains("\"x\" 2 times"), "{error}");
     }
     assert_eq!(
@@ -255,7 +255,7 @@ fn a_row_of_another_length_is_an_error_with_its_line() {
         for error in table_errors(text, Some("x")) {
             assert_eq!(
                 (error.kind(), error.place()),
-                (Kind::Malformed, Some(Place::Line(line))),
+                (ErrorKind::Malformed, Some(Place::Line(line))),
                 "{text:?}: {error}"
             );
             assert!(!error.to_string().contains("secret"));
@@ -272,7 +272,7 @@ fn a_row_of_another_length_is_an_error_with_its_line() {
         let error = read(text, &options(Format::Csv, Some(column), &[])).unwrap_err();
         assert_eq!(
             (error.kind(), error.place()),
-            (Kind::Malformed, Some(Place::Line(line))),
+            (ErrorKind::Malformed, Some(Place::Line(line))),
             "{text:?}: {error}"
         );
     }
@@ -292,7 +292,7 @@ fn a_quote_left_open_is_an_error_with_its_line() {
         let error = read(text, &options(Format::Csv, Some("x"), &[])).expect_err(text);
         assert_eq!(
             (error.kind(), error.place()),
-            (Kind::Malformed, Some(Place::Line(line))),
+            (ErrorKind::Malformed, Some(Place::Line(line))),
             "{text:?}: {error}"
         );
         assert!(
@@ -404,7 +404,7 @@ fn other_json_values_are_no_labels() {
                 read(format!("\n{text}\n"), &options(Format::Jsonl, column, &[])).expect_err(&text);
             assert_eq!(
                 (error.kind(), error.place()),
-                (Kind::UnsupportedLabel, Some(Place::Line(2))),
+                (ErrorKind::UnsupportedLabel, Some(Place::Line(2))),
                 "{error}"
             );
             assert!(
@@ -425,7 +425,7 @@ fn a_second_kind_of_json_label_is_an_error() {
         let error = read(text, &Options::new(Format::Jsonl)).expect_err(text);
         assert_eq!(
             (error.kind(), error.place()),
-            (Kind::UnsupportedLabel, Some(Place::Line(3))),
+            (ErrorKind::UnsupportedLabel, Some(Place::Line(3))),
             "{error}"
         );
         assert!(!error.to_string().contains("secret"));
@@ -433,7 +433,7 @@ fn a_second_kind_of_json_label_is_an_error() {
     let far = "1\n".repeat(1 << 16) + "\"a\"\n";
     assert_eq!(
         read(far, &Options::new(Format::Jsonl)).unwrap_err().kind(),
-        Kind::UnsupportedLabel
+        ErrorKind::UnsupportedLabel
     );
 }
 
@@ -472,9 +472,9 @@ fn a_line_that_is_not_json_is_an_error_with_its_line() {
                 read([good, line].concat(), &options(Format::Jsonl, column, &[])).unwrap_err();
             let wrong = line.starts_with(b"{")
                 && column.is_none()
-                && error.kind() == Kind::UnsupportedLabel;
+                && error.kind() == ErrorKind::UnsupportedLabel;
             assert!(
-                error.kind() == Kind::Malformed || wrong,
+                error.kind() == ErrorKind::Malformed || wrong,
                 "{}: {error}",
                 line.escape_ascii()
             );
@@ -486,7 +486,7 @@ fn a_line_that_is_not_json_is_an_error_with_its_line() {
         let error = read(line, &options(Format::Jsonl, Some("x"), &[])).unwrap_err();
         assert_eq!(
             (error.kind(), error.place()),
-            (Kind::Malformed, Some(Place::Line(1))),
+            (ErrorKind::Malformed, Some(Place::Line(1))),
             "{error}"
         );
         assert!(error.to_string().contains("object"), "{error}");
@@ -503,7 +503,7 @@ fn a_json_member_twice_in_one_object_is_an_error() {
         let error = read(text, &options(Format::Jsonl, Some("x"), &[])).expect_err(text);
         assert_eq!(
             (error.kind(), error.place()),
-            (Kind::DuplicateColumn, Some(Place::Line(1))),
+            (ErrorKind::DuplicateColumn, Some(Place::Line(1))),
             "{error}"
         );
     }
@@ -516,7 +516,7 @@ fn a_json_member_that_no_object_has_lists_those_of_the_first() {
         &options(Format::Jsonl, Some("x"), &[]),
     )
     .unwrap_err();
-    assert_eq!(error.kind(), Kind::MissingColumn);
+    assert_eq!(error.kind(), ErrorKind::MissingColumn);
     let text = error.to_string();
     assert!(
         text.contains("\"a\", \"b\"") && !text.contains("secret") && !text.contains("\"c\""),
@@ -526,7 +526,7 @@ fn a_json_member_that_no_object_has_lists_those_of_the_first() {
         read("{}\n", &options(Format::Jsonl, Some("x"), &[]))
             .unwrap_err()
             .kind(),
-        Kind::MissingColumn
+        ErrorKind::MissingColumn
     );
 }
 
@@ -534,7 +534,7 @@ fn a_json_member_that_no_object_has_lists_those_of_the_first() {
 fn deep_nesting_overflows_no_stack() {
     let deep = "[".repeat(1_000_000) + &"]".repeat(1_000_000);
     let error = read(&deep, &Options::new(Format::Jsonl)).unwrap_err();
-    assert_eq!(error.kind(), Kind::UnsupportedLabel);
+    assert_eq!(error.kind(), ErrorKind::UnsupportedLabel);
     let beside = format!("{{\"y\":{deep},\"x\":1}}");
     assert_eq!(
         read(beside, &options(Format::Jsonl, Some("x"), &[])),
@@ -549,7 +549,7 @@ fn a_utf_16_mark_is_refused_with_a_remedy() {
             let error = read(mark, &Options::new(format)).unwrap_err();
             assert_eq!(
                 (error.kind(), error.place()),
-                (Kind::Encoding, Some(Place::Byte(0)))
+                (ErrorKind::Encoding, Some(Place::Byte(0)))
             );
             assert!(error.to_string().contains("iconv"), "{error}");
         }

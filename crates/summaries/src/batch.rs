@@ -3,7 +3,10 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use crate::label::{self, Bytes, HashKey, Integer, Integers, Kind, Store, Strings};
+use crate::label::{
+    self, ByteString, ByteStrings, Digest, HashKey, Integer, Integers, Kind, Store,
+};
+use crate::space_saving::MAX_THREADS;
 
 /// Items that are hashed before the first of them is counted: their labels are on the way from memory by then.
 const HASHED_BLOCK: usize = 64;
@@ -41,6 +44,24 @@ pub struct Items<F> {
 }
 
 impl<T, F: Fn(usize) -> Option<T>> Items<F> {
+    /// Items without nulls: `get` has a label at every position below the length.
+    pub fn all(length: usize, get: F) -> Self {
+        Self {
+            length,
+            nulls: false,
+            get,
+        }
+    }
+
+    /// Items with nulls among them, perhaps.
+    pub fn nullable(length: usize, get: F) -> Self {
+        Self {
+            length,
+            nulls: true,
+            get,
+        }
+    }
+
     /// The sum of the weights of all items but nulls, or `None` above 2^64 - 1.
     pub(crate) fn weight(&self, weights: Weights<'_>) -> Option<u64> {
         let counts = |&position: &usize| !self.nulls || (self.get)(position).is_some();
@@ -62,8 +83,14 @@ pub(crate) trait Batch<L: Store>: Sync {
     /// Ask for the memory of a label that will be read soon.
     fn expect(&self, _position: usize) {}
 
-    /// The label at a position, unless it is null. `shortened` lends the room for a label above the length limit.
-    fn get<'a>(&'a self, position: usize, shortened: &'a mut Vec<u8>) -> Option<L::Ref<'a>>;
+    /// The label at a position, unless it is null. One above the length limit is shortened, for which `shortened` lends
+    /// the room and `digest` says the digest of the whole.
+    fn get<'a>(
+        &'a self,
+        position: usize,
+        shortened: &'a mut Vec<u8>,
+        digest: impl FnOnce(&[u8]) -> Digest,
+    ) -> Option<L::Ref<'a>>;
 }
 
 pub(crate) struct IntegerBatch<F>(pub(crate) Items<F>);
@@ -75,19 +102,24 @@ impl<F: Fn(usize) -> Option<Integer> + Sync> Batch<Integers> for IntegerBatch<F>
     }
 
     #[inline(always)]
-    fn get(&self, position: usize, _: &mut Vec<u8>) -> Option<Integer> {
+    fn get(
+        &self,
+        position: usize,
+        _: &mut Vec<u8>,
+        _: impl FnOnce(&[u8]) -> Digest,
+    ) -> Option<Integer> {
         (self.0.get)(position)
     }
 }
 
-pub(crate) struct StringBatch<'s, F> {
+pub(crate) struct ByteStringBatch<'s, F> {
     pub(crate) items: Items<F>,
     pub(crate) limit: usize,
     pub(crate) kind: Kind,
     pub(crate) lent: PhantomData<&'s [u8]>,
 }
 
-impl<'s, F: Fn(usize) -> Option<&'s [u8]> + Sync> Batch<Strings> for StringBatch<'s, F> {
+impl<'s, F: Fn(usize) -> Option<&'s [u8]> + Sync> Batch<ByteStrings> for ByteStringBatch<'s, F> {
     #[inline(always)]
     fn len(&self) -> usize {
         self.items.length
@@ -101,25 +133,31 @@ impl<'s, F: Fn(usize) -> Option<&'s [u8]> + Sync> Batch<Strings> for StringBatch
     }
 
     #[inline(always)]
-    fn get<'a>(&'a self, position: usize, shortened: &'a mut Vec<u8>) -> Option<Bytes<'a>> {
+    fn get<'a>(
+        &'a self,
+        position: usize,
+        shortened: &'a mut Vec<u8>,
+        digest: impl FnOnce(&[u8]) -> Digest,
+    ) -> Option<ByteString<'a>> {
         let bytes = (self.items.get)(position)?;
         if bytes.len() <= self.limit {
-            return Some(Bytes {
+            return Some(ByteString {
                 bytes,
                 shortened: false,
             });
         }
-        label::shorten(bytes, self.limit, self.kind, shortened);
-        Some(Bytes {
+        label::shorten(bytes, &digest(bytes), self.limit, self.kind, shortened);
+        Some(ByteString {
             bytes: shortened,
             shortened: true,
         })
     }
 }
 
-/// Tables that one worker counts into, by number; one table alone has number 0. Slots are the part's own numbers.
-pub(crate) trait Part<L: Store>: Send {
-    /// Whether the part is so large that its memory is worth asking for ahead.
+/// Tables that one worker counts into, by their number in the group; a table by itself is a group too, and has number 0.
+/// Slots are numbered within the group.
+pub(crate) trait Group<L: Store>: Send {
+    /// Whether the group is so large that its memory is worth asking for ahead.
     fn is_large(&self) -> bool {
         false
     }
@@ -149,32 +187,31 @@ pub(crate) trait Part<L: Store>: Send {
     /// The minimum counter, 0 while a slot is free.
     fn minimum(&self, table: usize) -> u64;
 
-    /// Bytes of memory that the part takes besides itself.
+    /// Bytes of memory that the group takes besides itself.
     fn heap_bytes(&self) -> usize;
 }
 
-/// Which table counts a label: it depends on the label alone.
+/// Which partition a label belongs to, which depends on the label alone, and where the partition's table is.
 #[derive(Clone, Copy)]
 pub(crate) struct Routing {
-    /// Tables in all.
-    pub(crate) tables: usize,
-    /// A part has 2^shift tables, the last one perhaps less.
+    pub(crate) partitions: usize,
+    /// A group holds the tables of 2^shift partitions, the last one perhaps fewer.
     pub(crate) shift: u32,
     /// Keys the hash.
     pub(crate) key: HashKey,
 }
 
 impl Routing {
-    /// The table of a label. The bits used are not those that a table looks at first.
+    /// The partition of a label. The bits used are not those that a table looks at first.
     #[inline(always)]
-    pub(crate) fn table(&self, hash: u64) -> usize {
-        (((hash.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) * self.tables as u64) >> 32) as usize
+    pub(crate) fn partition(&self, hash: u64) -> usize {
+        (((hash.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) * self.partitions as u64) >> 32) as usize
     }
 
-    /// The part of a table, and the table's number in it.
+    /// The group that holds a partition's table, and the table's number in it.
     #[inline(always)]
-    pub(crate) fn place(&self, table: usize) -> (usize, usize) {
-        (table >> self.shift, table & ((1 << self.shift) - 1))
+    pub(crate) fn locate(&self, partition: usize) -> (usize, usize) {
+        (partition >> self.shift, partition & ((1 << self.shift) - 1))
     }
 }
 
@@ -187,49 +224,59 @@ pub(crate) struct Work<'a, B> {
 
 impl<B> Work<'_, B> {
     /// Count all items in stream order, with up to `threads` workers; the result does not depend on their number.
-    pub(crate) fn apply<L: Store, P: Part<L>>(&self, parts: &mut [P], threads: usize)
+    pub(crate) fn apply<L: Store, G: Group<L>>(&self, groups: &mut [G], threads: usize)
     where
         B: Batch<L>,
     {
-        let workers = threads.min(parts.len());
+        let workers = threads.min(groups.len()).min(MAX_THREADS);
         if workers > 1 {
-            return self.apply_shared(parts, workers);
+            return self.apply_shared(groups, workers);
         }
         crate::cpu::best(
             #[inline(always)]
-            || self.apply_alone(parts),
+            || self.apply_alone(groups),
         );
     }
 
     #[inline(always)]
-    fn apply_alone<L: Store, P: Part<L>>(&self, parts: &mut [P])
+    fn apply_alone<L: Store, G: Group<L>>(&self, groups: &mut [G])
     where
         B: Batch<L>,
     {
         let mut hashes = [0; HASHED_BLOCK];
+        let mut digests = Digests::default();
         let mut shortened = Vec::new();
         for block in (0..self.batch.len()).step_by(HASHED_BLOCK) {
             let hashes = &mut hashes[..HASHED_BLOCK.min(self.batch.len() - block)];
+            digests.0.clear();
             for (offset, hash) in hashes.iter_mut().enumerate() {
                 self.expect(block + offset + HASHED_BLOCK);
-                *hash = self.hash(block + offset, &mut shortened);
+                *hash = self.hash(block + offset, &mut digests, &mut shortened);
             }
-            if self.routing.tables == 1 {
+            if self.routing.partitions == 1 {
                 for (offset, &hash) in hashes.iter().enumerate() {
-                    self.count(&mut parts[0], 0, block + offset, hash, &mut shortened);
+                    self.count(
+                        &mut groups[0],
+                        0,
+                        block + offset,
+                        hash,
+                        &digests,
+                        &mut shortened,
+                    );
                 }
                 continue;
             }
-            if parts[0].is_large() {
-                self.ask_ahead(parts, hashes);
+            if groups[0].is_large() {
+                self.ask_ahead(groups, hashes);
             }
             for (offset, &hash) in hashes.iter().enumerate() {
-                let (part, table) = self.routing.place(self.routing.table(hash));
+                let (group, table) = self.routing.locate(self.routing.partition(hash));
                 self.count(
-                    &mut parts[part],
+                    &mut groups[group],
                     table,
                     block + offset,
                     hash,
+                    &digests,
                     &mut shortened,
                 );
             }
@@ -238,14 +285,14 @@ impl<B> Work<'_, B> {
 
     /// Have the memory for a block of items on its way before the first of them is counted.
     #[inline(always)]
-    fn ask_ahead<L: Store, P: Part<L>>(&self, parts: &[P], hashes: &[u64]) {
+    fn ask_ahead<L: Store, G: Group<L>>(&self, groups: &[G], hashes: &[u64]) {
         for &hash in hashes {
-            let (part, table) = self.routing.place(self.routing.table(hash));
-            parts[part].expect(table);
+            let (group, table) = self.routing.locate(self.routing.partition(hash));
+            groups[group].expect(table);
         }
         for &hash in hashes {
-            let (part, table) = self.routing.place(self.routing.table(hash));
-            parts[part].seek(table, hash);
+            let (group, table) = self.routing.locate(self.routing.partition(hash));
+            groups[group].seek(table, hash);
         }
     }
 
@@ -262,65 +309,69 @@ impl<B> Work<'_, B> {
 
     /// The hash of the label at a position; any number for a null.
     #[inline(always)]
-    fn hash<L: Store>(&self, position: usize, shortened: &mut Vec<u8>) -> u64
+    fn hash<L: Store>(&self, position: usize, digests: &mut Digests, shortened: &mut Vec<u8>) -> u64
     where
         B: Batch<L>,
     {
-        match self.batch.get(position, shortened) {
+        let digest = |bytes: &[u8]| digests.compute(position, bytes);
+        match self.batch.get(position, shortened, digest) {
             Some(label) => L::hash(label, &self.routing.key),
             None => 0,
         }
     }
 
     #[inline(always)]
-    fn count<L: Store, P: Part<L>>(
+    fn count<L: Store, G: Group<L>>(
         &self,
-        part: &mut P,
+        group: &mut G,
         table: usize,
         position: usize,
         hash: u64,
+        digests: &Digests,
         shortened: &mut Vec<u8>,
     ) where
         B: Batch<L>,
     {
         let weight = self.weights.get(position);
         if weight > 0
-            && let Some(label) = self.batch.get(position, shortened)
+            && let Some(label) = self
+                .batch
+                .get(position, shortened, |_| digests.computed(position))
         {
-            part.update(table, hash, label, weight);
+            group.update(table, hash, label, weight);
         }
     }
 
-    /// Each worker owns a range of parts. Block by block it hashes a piece of the items and lists them by their owners;
+    /// Each worker owns neighbouring groups. Block by block it hashes a piece of the items and lists them by their owners;
     /// then it counts what all workers have listed for it, in stream order, so that every table sees what it would see
     /// with one worker. The next block is hashed in the same turn: workers meet once a block.
-    fn apply_shared<L: Store, P: Part<L>>(&self, parts: &mut [P], workers: usize)
+    fn apply_shared<L: Store, G: Group<L>>(&self, groups: &mut [G], workers: usize)
     where
         B: Batch<L>,
     {
-        let owned = parts.len().div_ceil(workers);
-        let workers = parts.len().div_ceil(owned);
-        let owners: Vec<usize> = (0..parts.len()).map(|part| part / owned).collect();
-        let mut listed = vec![vec![List::default(); workers]; workers];
+        let owned = groups.len().div_ceil(workers);
+        let workers = groups.len().div_ceil(owned);
+        let owners: Vec<usize> = (0..groups.len()).map(|group| group / owned).collect();
+        let mut listed = vec![Piece::new(workers); workers];
         let mut next = listed.clone();
         let mut counted = 0;
         let mut hashed = 0;
         while counted < self.batch.len() {
             let end = self.batch.len().min(hashed + SHARED_BLOCK);
-            let piece = (end - hashed).div_ceil(workers);
+            let length = (end - hashed).div_ceil(workers);
             std::thread::scope(|scope| {
-                let work = parts.chunks_mut(owned).zip(&mut next).enumerate();
-                for (worker, (own, lists)) in work {
+                let work = groups.chunks_mut(owned).zip(&mut next).enumerate();
+                for (worker, (own, next)) in work {
                     let (listed, owners) = (&listed, &owners);
-                    let start = end.min(hashed + worker * piece);
+                    let start = end.min(hashed + worker * length);
                     scope.spawn(move || {
                         crate::cpu::best(
                             #[inline(always)]
                             move || {
-                                for lists in listed {
-                                    self.count_listed(own, worker * owned, &lists[worker].0);
+                                for piece in listed {
+                                    self.count_listed(own, worker * owned, piece, worker);
                                 }
-                                self.list(start..end.min(start + piece), owners, lists);
+                                self.list(start..end.min(start + length), owners, next);
                             },
                         );
                     });
@@ -333,39 +384,84 @@ impl<B> Work<'_, B> {
 
     /// List the items at some positions by the owner of their table.
     #[inline(always)]
-    fn list<L: Store>(&self, positions: Range<usize>, owners: &[usize], lists: &mut [List])
+    fn list<L: Store>(&self, positions: Range<usize>, owners: &[usize], piece: &mut Piece)
     where
         B: Batch<L>,
     {
         let mut shortened = Vec::new();
-        lists.iter_mut().for_each(|list| list.0.clear());
+        piece.lists.iter_mut().for_each(|list| list.0.clear());
+        piece.digests.0.clear();
         for position in positions {
             self.expect(position + HASHED_BLOCK);
-            let hash = self.hash(position, &mut shortened);
-            let (part, _) = self.routing.place(self.routing.table(hash));
-            lists[owners[part]].0.push(Listed { hash, position });
+            let hash = self.hash(position, &mut piece.digests, &mut shortened);
+            let (group, _) = self.routing.locate(self.routing.partition(hash));
+            piece.lists[owners[group]].0.push(Listed { hash, position });
         }
     }
 
-    /// Count listed items into parts, of which `first` is the number of the first.
+    /// Count what a piece lists for a worker into its groups, of which `first` is the number of the first.
     #[inline(always)]
-    fn count_listed<L: Store, P: Part<L>>(&self, parts: &mut [P], first: usize, items: &[Listed])
-    where
+    fn count_listed<L: Store, G: Group<L>>(
+        &self,
+        groups: &mut [G],
+        first: usize,
+        piece: &Piece,
+        worker: usize,
+    ) where
         B: Batch<L>,
     {
         let mut shortened = Vec::new();
+        let items = &piece.lists[worker].0;
         for (number, &Listed { hash, position }) in items.iter().enumerate() {
             if let Some(ahead) = items.get(number + HASHED_BLOCK) {
                 self.expect(ahead.position);
             }
-            let (part, table) = self.routing.place(self.routing.table(hash));
+            let (group, table) = self.routing.locate(self.routing.partition(hash));
             self.count(
-                &mut parts[part - first],
+                &mut groups[group - first],
                 table,
                 position,
                 hash,
+                &piece.digests,
                 &mut shortened,
             );
+        }
+    }
+}
+
+/// The digests of the labels above the length limit among hashed items, by position in ascending order: an item is counted
+/// some time after it was hashed, and needs its digest for both.
+#[derive(Clone, Default)]
+struct Digests(Vec<(usize, Digest)>);
+
+impl Digests {
+    #[cold]
+    fn compute(&mut self, position: usize, bytes: &[u8]) -> Digest {
+        let digest = label::digest(bytes);
+        self.0.push((position, digest));
+        digest
+    }
+
+    #[cold]
+    fn computed(&self, position: usize) -> Digest {
+        let found = self.0.binary_search_by_key(&position, |&(at, _)| at);
+        self.0[found.expect("an item is hashed before it is counted")].1
+    }
+}
+
+/// What a worker has hashed of a block, for all workers to count.
+#[derive(Clone)]
+struct Piece {
+    /// For each worker the items that it counts.
+    lists: Vec<List>,
+    digests: Digests,
+}
+
+impl Piece {
+    fn new(workers: usize) -> Self {
+        Self {
+            lists: vec![List::default(); workers],
+            digests: Digests::default(),
         }
     }
 }

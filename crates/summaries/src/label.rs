@@ -1,15 +1,15 @@
 //! Labels: the identity of an item. A table holds one kind, in a store with one entry per slot.
 
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_nano_inline};
-use sha2::{Digest, Sha256};
+use sha2::{Digest as _, Sha256};
 
 /// The kind of label that a summary holds; the first item fixes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Whole numbers from -2^63 to 2^64 - 1.
     Integer,
-    /// UTF-8 text.
-    Text,
+    /// Strings, in UTF-8.
+    String,
     /// Any bytes.
     Bytes,
 }
@@ -19,7 +19,7 @@ impl Kind {
     pub fn name(self) -> &'static str {
         match self {
             Self::Integer => "integers",
-            Self::Text => "strings",
+            Self::String => "strings",
             Self::Bytes => "bytes",
         }
     }
@@ -70,7 +70,7 @@ impl From<Integer> for i128 {
 /// A string or bytes label as stored. `shortened` labels are a prefix and a SHA-256 digest, and equal no label that is
 /// not shortened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bytes<'a> {
+pub struct ByteString<'a> {
     /// The label, or its prefix followed by 32 bytes of SHA-256 of the whole.
     pub bytes: &'a [u8],
     /// The label was longer than the limit.
@@ -80,18 +80,31 @@ pub struct Bytes<'a> {
 /// How many bytes a SHA-256 digest has.
 pub const DIGEST_BYTES: usize = 32;
 
+/// A SHA-256 digest.
+pub(crate) type Digest = [u8; DIGEST_BYTES];
+
+pub(crate) fn digest(bytes: &[u8]) -> Digest {
+    Sha256::digest(bytes).into()
+}
+
 /// Write to `stored` what is kept of a label longer than `limit` bytes: a prefix and the digest of the whole, `limit`
-/// bytes at the most. The prefix of text ends between two characters.
-pub fn shorten(bytes: &[u8], limit: usize, kind: Kind, stored: &mut Vec<u8>) {
+/// bytes at the most. The prefix of a string ends between two characters.
+pub(crate) fn shorten(
+    bytes: &[u8],
+    digest: &Digest,
+    limit: usize,
+    kind: Kind,
+    stored: &mut Vec<u8>,
+) {
     let mut end = limit - DIGEST_BYTES;
-    if kind == Kind::Text {
+    if kind == Kind::String {
         while end > 0 && bytes[end] & 0b1100_0000 == 0b1000_0000 {
             end -= 1;
         }
     }
     stored.clear();
     stored.extend_from_slice(&bytes[..end]);
-    stored.extend_from_slice(&Sha256::digest(bytes));
+    stored.extend_from_slice(digest);
 }
 
 /// A label as read from a summary.
@@ -99,8 +112,8 @@ pub fn shorten(bytes: &[u8], limit: usize, kind: Kind, stored: &mut Vec<u8>) {
 pub enum Label<'a> {
     /// An integer.
     Integer(Integer),
-    /// Text or bytes.
-    Bytes(Bytes<'a>),
+    /// A string or bytes.
+    ByteString(ByteString<'a>),
 }
 
 /// What a summary's hash is keyed with: labels that collide in one summary do not in another. The hash is no cryptographic
@@ -108,14 +121,14 @@ pub enum Label<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct HashKey {
     integers: u64,
-    strings: RapidSecrets,
+    byte_strings: RapidSecrets,
 }
 
 impl HashKey {
     pub(crate) fn new(key: u64) -> Self {
         Self {
             integers: key,
-            strings: RapidSecrets::seed(key),
+            byte_strings: RapidSecrets::seed(key),
         }
     }
 }
@@ -224,24 +237,25 @@ struct Span {
     room: u32,
 }
 
-/// Bytes that may be lost besides as many as are in use, before the arena is rewritten.
+/// Bytes that may be lost, besides an eighth of those in use, before the arena is rewritten: so that a small one is not
+/// rewritten for every few labels.
 const RECLAIMED: usize = 1 << 12;
 
 /// The bit of a length that marks a shortened label, here and in the saved form.
 pub(crate) const SHORTENED: u32 = 1 << 31;
 
 /// String and bytes labels in one arena: a replaced label leaves its room to the next one, and what is lost to labels
-/// that outgrow their room is reclaimed when it exceeds what is in use.
+/// that outgrow their room is reclaimed when it exceeds an eighth of what is in use, and [`RECLAIMED`].
 #[derive(Default)]
-pub(crate) struct Strings {
+pub(crate) struct ByteStrings {
     arena: Vec<u8>,
     spans: Vec<Span>,
     /// Bytes of the labels that the slots hold or last held.
     used: usize,
 }
 
-impl Strings {
-    fn append(&mut self, label: Bytes<'_>) -> Span {
+impl ByteStrings {
+    fn append(&mut self, label: ByteString<'_>) -> Span {
         let start = self.arena.len();
         if self.arena.capacity() - start < label.bytes.len() {
             self.arena.reserve_exact(label.bytes.len().max(start / 16)); // not double: it is most of the memory
@@ -288,13 +302,13 @@ fn same_ends<const N: usize>(a: &[u8], b: &[u8]) -> Option<bool> {
     Some(first & last)
 }
 
-impl Store for Strings {
-    type Ref<'a> = Bytes<'a>;
+impl Store for ByteStrings {
+    type Ref<'a> = ByteString<'a>;
 
     /// rapidhash v3, whose values no later release changes: partitions of saved summaries depend on them.
     #[inline(always)]
-    fn hash(label: Bytes<'_>, key: &HashKey) -> u64 {
-        let hash = rapidhash_v3_nano_inline::<true, true>(label.bytes, &key.strings);
+    fn hash(label: ByteString<'_>, key: &HashKey) -> u64 {
+        let hash = rapidhash_v3_nano_inline::<true, true>(label.bytes, &key.byte_strings);
         hash ^ u64::from(label.shortened)
     }
 
@@ -304,16 +318,16 @@ impl Store for Strings {
     }
 
     #[inline]
-    fn get(&self, slot: usize) -> Bytes<'_> {
+    fn get(&self, slot: usize) -> ByteString<'_> {
         let span = self.spans[slot];
-        Bytes {
+        ByteString {
             bytes: &self.arena[span.start..span.start + (span.length & !SHORTENED) as usize],
             shortened: span.length & SHORTENED != 0,
         }
     }
 
     #[inline(always)]
-    fn matches(&self, slot: usize, label: Bytes<'_>) -> bool {
+    fn matches(&self, slot: usize, label: ByteString<'_>) -> bool {
         let span = &self.spans[slot];
         let length = label.bytes.len() as u32 | if label.shortened { SHORTENED } else { 0 };
         span.length == length
@@ -323,7 +337,7 @@ impl Store for Strings {
             )
     }
 
-    fn set(&mut self, slot: usize, label: Bytes<'_>) {
+    fn set(&mut self, slot: usize, label: ByteString<'_>) {
         let span = self.spans[slot];
         self.used += label.bytes.len();
         self.used -= (span.length & !SHORTENED) as usize;
@@ -360,14 +374,14 @@ mod tests {
 
     #[test]
     fn a_replaced_label_reads_back_and_the_arena_stays_bounded() {
-        let mut store = Strings::default();
+        let mut store = ByteStrings::default();
         store.grow(16);
         for round in 0..10_000usize {
             let label = vec![round as u8; (round * 7919) % 200];
             let slot = round % 16;
             store.set(
                 slot,
-                Bytes {
+                ByteString {
                     bytes: &label,
                     shortened: round % 3 == 0,
                 },
@@ -392,13 +406,14 @@ mod tests {
     }
 
     #[test]
-    fn text_is_shortened_between_characters() {
+    fn a_string_is_shortened_between_characters() {
         let text = "é".repeat(100);
         let mut stored = Vec::new();
-        shorten(text.as_bytes(), 65, Kind::Text, &mut stored);
+        let digest = digest(text.as_bytes());
+        shorten(text.as_bytes(), &digest, 65, Kind::String, &mut stored);
         assert_eq!(stored.len(), 32 + 32);
         assert!(std::str::from_utf8(&stored[..32]).is_ok());
-        shorten(text.as_bytes(), 65, Kind::Bytes, &mut stored);
+        shorten(text.as_bytes(), &digest, 65, Kind::Bytes, &mut stored);
         assert_eq!(stored.len(), 65);
     }
 

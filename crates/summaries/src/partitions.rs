@@ -1,24 +1,23 @@
-//! The tables that share a summary's capacity, of one kind of label: large ones, or many small ones.
+//! The partitions that share a summary's capacity, of one kind of label. Each has a table; tables are large and stand by
+//! themselves, or small and stand in groups.
 
-use crate::batch::{Batch, Part, Routing, Weights, Work};
+use crate::batch::{Batch, Group, Routing, Weights, Work};
 use crate::label::Store;
 use crate::small_tables::{Capacities, MAX_SLOTS, SmallTables};
-use crate::space_saving::Parameters;
+use crate::space_saving::{MAX_THREADS, Parameters};
 use crate::table::Table;
 
-/// Ranges that small tables are held in, at the most: what workers can share.
-const MAX_RANGES: usize = 64;
-
-/// The tables of a summary.
+/// The partitions of a summary, each with one table.
 pub(crate) struct Partitions<L> {
     routing: Routing,
-    parts: Parts<L>,
+    groups: Groups<L>,
 }
 
-enum Parts<L> {
+/// What holds the tables.
+enum Groups<L> {
     /// Each table by itself.
     Large(Vec<Table<L>>),
-    /// Ranges of tables.
+    /// Several tables in one allocation.
     Small(Vec<SmallTables<L>>),
 }
 
@@ -26,42 +25,45 @@ impl<L: Store> Partitions<L> {
     pub(crate) fn new(parameters: &Parameters) -> Self {
         let Parameters {
             capacity,
-            partitions: tables,
+            partitions,
             tie,
             ..
         } = *parameters;
         let key = parameters.hash_key();
-        let (counters, larger) = (capacity / tables, capacity % tables);
-        let small = tables > 1 && capacity.div_ceil(tables) <= MAX_SLOTS;
-        let range = if small {
-            tables.div_ceil(MAX_RANGES).next_power_of_two()
+        let (counters, larger) = (capacity / partitions, capacity % partitions);
+        // Small tables are for whoever declares partitions of at most 64 counters: they take 20 bytes an integer counter
+        // (in partitions of 16) where large ones take 38, and constant time for every update in the worst case, where
+        // large ones take it on average. The price is a look at all keys of a table for each victim, hence the limit.
+        let small = partitions > 1 && capacity.div_ceil(partitions) <= MAX_SLOTS;
+        let group_size = if small {
+            partitions.div_ceil(MAX_THREADS).next_power_of_two() // a group has one worker
         } else {
             1
         };
         let routing = Routing {
-            tables,
-            shift: range.trailing_zeros(),
+            partitions,
+            shift: group_size.trailing_zeros(),
             key,
         };
-        let parts = (0..tables).step_by(range).map(|first| Capacities {
-            tables: range.min(tables - first),
+        let groups = (0..partitions).step_by(group_size).map(|first| Capacities {
+            tables: group_size.min(partitions - first),
             counters,
-            larger: larger.saturating_sub(first).min(range),
+            larger: larger.saturating_sub(first).min(group_size),
         });
-        let parts = if small {
-            Parts::Small(
-                parts
+        let groups = if small {
+            Groups::Small(
+                groups
                     .map(|capacities| SmallTables::new(capacities, tie, key))
                     .collect(),
             )
         } else {
-            Parts::Large(
-                parts
+            Groups::Large(
+                groups
                     .map(|capacities| Table::new(capacities.of(0), tie, key))
                     .collect(),
             )
         };
-        Self { routing, parts }
+        Self { routing, groups }
     }
 
     /// Count a batch in stream order, with up to `threads` workers; the result does not depend on their number.
@@ -71,39 +73,39 @@ impl<L: Store> Partitions<L> {
             weights,
             routing: self.routing,
         };
-        match &mut self.parts {
-            Parts::Large(parts) => work.apply(parts, threads),
-            Parts::Small(parts) => work.apply(parts, threads),
+        match &mut self.groups {
+            Groups::Large(groups) => work.apply(groups, threads),
+            Groups::Small(groups) => work.apply(groups, threads),
         }
     }
 
-    /// The part that holds a partition's table, and the table's number in it.
-    pub(crate) fn part(&self, partition: usize) -> (&dyn Part<L>, usize) {
-        let (part, table) = self.routing.place(partition);
-        match &self.parts {
-            Parts::Large(parts) => (&parts[part], table),
-            Parts::Small(parts) => (&parts[part], table),
+    /// The group that holds a partition's table, and the table's number in it.
+    pub(crate) fn group(&self, partition: usize) -> (&dyn Group<L>, usize) {
+        let (group, table) = self.routing.locate(partition);
+        match &self.groups {
+            Groups::Large(groups) => (&groups[group], table),
+            Groups::Small(groups) => (&groups[group], table),
         }
     }
 
     /// Add a saved label to its partition. False if it belongs to another one, is there already, or no slot is free.
     pub(crate) fn restore(&mut self, partition: usize, label: L::Ref<'_>, count: u64) -> bool {
         let hash = L::hash(label, &self.routing.key);
-        let (part, table) = self.routing.place(partition);
-        self.routing.table(hash) == partition
-            && match &mut self.parts {
-                Parts::Large(parts) => parts[part].restore(table, label, count),
-                Parts::Small(parts) => parts[part].restore(table, label, count),
+        let (group, table) = self.routing.locate(partition);
+        self.routing.partition(hash) == partition
+            && match &mut self.groups {
+                Groups::Large(groups) => groups[group].restore(table, label, count),
+                Groups::Small(groups) => groups[group].restore(table, label, count),
             }
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
-        fn all<L: Store, P: Part<L>>(parts: &[P]) -> usize {
-            size_of_val(parts) + parts.iter().map(Part::heap_bytes).sum::<usize>()
+        fn all<L: Store, G: Group<L>>(groups: &[G]) -> usize {
+            size_of_val(groups) + groups.iter().map(Group::heap_bytes).sum::<usize>()
         }
-        match &self.parts {
-            Parts::Large(parts) => all(parts),
-            Parts::Small(parts) => all(parts),
+        match &self.groups {
+            Groups::Large(groups) => all(groups),
+            Groups::Small(groups) => all(groups),
         }
     }
 }

@@ -1,59 +1,53 @@
 //! Many SpaceSaving tables of a few counters each, side by side in the same arrays.
 //!
-//! A table this small needs no queue of victims: one look at its keys finds the label to evict. A key is
-//! (count, last occurrence, slot), so that the smallest key is the least recent label at the minimum (or, with the
-//! occurrences numbered downwards, the most recent one), and a free slot, whose count is 0, goes before any label.
-//! So an update takes constant time on every stream, growth of the arrays aside.
+//! A table this small needs no queue of victims: one look at its keys (`key.rs`) finds the label to evict. The smallest
+//! is the least recent label at the minimum (or, with the occurrences numbered downwards, the most recent one), and a
+//! free slot goes before any label. So an update takes constant time on every stream, growth of the arrays aside.
 
-use wide::u16x8;
+use std::ops::Range;
 
-use crate::batch::Part;
+use crate::batch::Group;
+use crate::key::{self, COUNT_BITS, Key, MAX_ORDER};
 use crate::label::{HashKey, Store};
+use crate::tags::{self, ROW, Row, tag};
 use crate::victims::Tie;
 
 /// The largest table: its slots fit into the bits of one word.
 pub(crate) const MAX_SLOTS: usize = 64;
 
-/// Slots whose tags are compared at once.
-const ROW: usize = 8;
-/// Bits of a key that say the slot.
-const SLOT_BITS: u32 = 6;
-/// Bits of a key that say when the label last occurred.
-const ORDER_BITS: u32 = 26;
-/// Bits of a key that hold the lower part of the count.
-const COUNT_BITS: u32 = 31;
-/// The number of an update after which they are numbered anew. The order of none is 0: a key without count and order is
-/// that of a free slot, and the lower bits of a count may be 0.
-const LAST_UPDATE: u32 = (1 << ORDER_BITS) - 2;
+/// The number of an update after which they are numbered anew; every number is the order of an occurrence.
+const LAST_UPDATE: u32 = MAX_ORDER - 1;
+/// The part of a count that fits into a key.
 const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
-/// Slots of a range whose memory is worth asking for ahead: more than a second-level cache holds with the other ranges.
+/// Slots of a group whose memory is worth asking for ahead: more than a second-level cache holds with the other groups.
 const LARGE: usize = 1 << 11;
-/// The place of a table that has no label yet.
+/// In place of the position of a table that has no label yet.
 const NOWHERE: u32 = u32::MAX;
 
-/// A range of a summary's tables, each of at most [`MAX_SLOTS`] counters.
-#[repr(align(128))] // workers count into neighbouring ranges
+/// A group of a summary's tables, each of at most [`MAX_SLOTS`] counters. A table comes into the arrays with its first
+/// label, behind those that are there.
+#[repr(align(128))] // workers count into neighbouring groups
 pub(crate) struct SmallTables<L> {
     tie: Tie,
-    key: HashKey,
+    hash_key: HashKey,
     /// For each table how many counters it has.
     capacities: Capacities,
     /// Rows of slots that a table takes in the arrays below.
     rows: usize,
-    /// For each table its place in the arrays, or [`NOWHERE`].
-    places: Vec<u32>,
-    /// For each place the number of updates of the table, numbered anew after [`LAST_UPDATE`].
+    /// For each table its position among those in the arrays, or [`NOWHERE`].
+    positions: Vec<u32>,
+    /// For each position the number of updates of the table, numbered anew after [`LAST_UPDATE`].
     updates: Vec<u32>,
-    /// For each slot 16 bits of its label's hash, never 0; 0 for a slot without a label.
-    tags: Vec<[u16; ROW]>,
-    /// For each slot, from the top: count, order, slot. Never negative, so that it compares as a signed number too.
-    keys: Vec<i64>,
-    /// For each slot the bits of its count above [`COUNT_BITS`]; no slots before there is such a count.
+    /// For each row the tags of its slots.
+    tags: Vec<Row>,
+    /// For each slot its key, with the lower bits of the count.
+    keys: Vec<Key>,
+    /// For each slot the bits of its count that its key has no room for; no slots before there is such a count.
     high: Vec<u32>,
     labels: L,
 }
 
-/// The counters of a range of tables: `larger` tables have one more than the others.
+/// The counters of a group of tables: `larger` tables have one more than the others.
 #[derive(Clone, Copy)]
 pub(crate) struct Capacities {
     pub(crate) tables: usize,
@@ -71,20 +65,15 @@ impl Capacities {
     }
 }
 
-#[inline(always)]
-fn tag(hash: u64) -> u16 {
-    (hash as u16).max(1)
-}
-
 impl<L: Store> SmallTables<L> {
-    pub(crate) fn new(capacities: Capacities, tie: Tie, key: HashKey) -> Self {
+    pub(crate) fn new(capacities: Capacities, tie: Tie, hash_key: HashKey) -> Self {
         debug_assert!(capacities.most() <= MAX_SLOTS);
         Self {
             tie,
-            key,
+            hash_key,
             capacities,
             rows: capacities.most().div_ceil(ROW),
-            places: vec![NOWHERE; capacities.tables],
+            positions: vec![NOWHERE; capacities.tables],
             updates: Vec::new(),
             tags: Vec::new(),
             keys: Vec::new(),
@@ -93,23 +82,34 @@ impl<L: Store> SmallTables<L> {
         }
     }
 
-    /// The slots of the table at a place that have the tag of a hash, as bits.
+    /// The first slot of the table at a position.
     #[inline(always)]
-    fn with_tag(&self, place: usize, hash: u64) -> u64 {
-        let tag = u16x8::splat(tag(hash));
-        let first = place * self.rows;
+    fn first_slot(&self, position: usize) -> usize {
+        position * self.rows * ROW
+    }
+
+    /// All slots of the table at a position; the last ones may be above its capacity, and stay free.
+    fn slots(&self, position: usize) -> Range<usize> {
+        self.first_slot(position)..self.first_slot(position + 1)
+    }
+
+    /// The slots of the table at a position that have the tag of a hash, as bits.
+    #[inline(always)]
+    fn with_tag(&self, position: usize, hash: u64) -> u64 {
+        let tag = tag(hash, 0);
+        let first = position * self.rows;
         let mut found = 0u64;
-        for (row, tags) in self.tags[first..first + self.rows].iter().enumerate() {
-            found |= u64::from(u16x8::new(*tags).simd_eq(tag).to_bitmask()) << (row * ROW);
+        for (number, row) in self.tags[first..first + self.rows].iter().enumerate() {
+            found |= u64::from(tags::with_tag(row, tag)) << (number * ROW);
         }
         found
     }
 
     #[inline(always)]
-    fn find(&self, place: usize, hash: u64, label: L::Ref<'_>) -> Option<usize> {
-        let mut found = self.with_tag(place, hash);
+    fn find(&self, position: usize, hash: u64, label: L::Ref<'_>) -> Option<usize> {
+        let mut found = self.with_tag(position, hash);
         while found != 0 {
-            let slot = place * self.rows * ROW + found.trailing_zeros() as usize;
+            let slot = self.first_slot(position) + found.trailing_zeros() as usize;
             if self.labels.matches(slot, label) {
                 return Some(slot);
             }
@@ -120,91 +120,84 @@ impl<L: Store> SmallTables<L> {
 
     /// The slot to take: a free one, or that of the label to evict.
     #[inline(always)]
-    fn victim(&self, place: usize, capacity: usize) -> usize {
-        let first = place * self.rows * ROW;
-        let range = first..first + capacity;
-        let key = match self.high.get(range.clone()) {
-            None => smallest(&self.keys[range]),
-            Some(high) => smallest_of_low(&self.keys[range], high),
+    fn victim(&self, position: usize, capacity: usize) -> usize {
+        let first = self.first_slot(position);
+        let slots = first..first + capacity;
+        let key = match self.high.get(slots.clone()) {
+            None => key::smallest(&self.keys[slots]),
+            Some(high) => key::smallest_with_high(&self.keys[slots], high),
         };
-        first + (key as u64 & ((1 << SLOT_BITS) - 1)) as usize
-    }
-
-    /// The count of a slot, or its lower bits.
-    #[inline(always)]
-    fn low(&self, slot: usize) -> u64 {
-        self.keys[slot] as u64 >> (ORDER_BITS + SLOT_BITS)
+        first + key.slot()
     }
 
     /// Set the count of a slot, or its lower bits, and that its label has just occurred.
     #[inline(always)]
-    fn set_key(&mut self, place: usize, slot: usize, count: u64) {
+    fn set_key(&mut self, position: usize, slot: usize, count: u64) {
         let order = match self.tie {
-            Tie::LeastRecent => self.updates[place],
-            Tie::MostRecent => LAST_UPDATE + 1 - self.updates[place],
+            Tie::LeastRecent => self.updates[position],
+            Tie::MostRecent => LAST_UPDATE + 1 - self.updates[position],
         };
-        let number = (slot - place * self.rows * ROW) as u64;
-        let key = (count << ORDER_BITS | u64::from(order)) << SLOT_BITS | number;
-        self.keys[slot] = key as i64;
+        self.keys[slot] = Key::new(count, order, slot - self.first_slot(position));
     }
 
     /// Set the count of a slot where there are counts that do not fit into a key. `low` is the new count without the
     /// slot's higher bits so far.
     #[cold]
     #[inline(never)]
-    fn raise_high(&mut self, place: usize, slot: usize, low: u64) {
+    fn raise_high(&mut self, position: usize, slot: usize, low: u64) {
         self.high.resize(self.keys.len(), 0);
         self.high[slot] += (low >> COUNT_BITS) as u32;
-        self.set_key(place, slot, low & COUNT_MASK);
+        self.set_key(position, slot, low & COUNT_MASK);
     }
 
     /// Number the occurrences in a table anew, from 1, in their order.
     #[cold]
     #[inline(never)]
-    fn renumber_updates(&mut self, place: usize) {
-        let slots = self.by_last_occurrence(place);
+    fn renumber_updates(&mut self, position: usize) {
+        let slots = self.by_last_occurrence(position);
         for (number, &slot) in slots.iter().enumerate() {
-            self.updates[place] = number as u32 + 1;
-            self.set_key(place, slot, self.low(slot));
+            self.updates[position] = number as u32 + 1;
+            self.set_key(position, slot, self.keys[slot].count());
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn take_place(&mut self, table: usize) -> usize {
-        let place = self.updates.len();
-        if place == self.updates.capacity() {
+    fn take_position(&mut self, table: usize) -> usize {
+        let position = self.updates.len();
+        if position == self.updates.capacity() {
             // by a half, not to double: what waits to be used is the waste
-            let more = (place / 2).max(4).min(self.capacities.tables - place);
+            let more = (position / 2).max(4).min(self.capacities.tables - position);
             self.updates.reserve_exact(more);
             self.tags.reserve_exact(more * self.rows);
             self.keys.reserve_exact(more * self.rows * ROW);
-            self.labels.grow((place + more) * self.rows * ROW);
+            self.labels.grow(self.first_slot(position + more));
         }
         self.updates.push(0);
-        self.tags.resize((place + 1) * self.rows, [0; ROW]);
-        self.keys.extend(0..(self.rows * ROW) as i64);
+        self.tags
+            .resize((position + 1) * self.rows, [tags::NONE; ROW]);
+        self.keys.extend((0..self.rows * ROW).map(Key::free));
         if !self.high.is_empty() {
             self.high.resize(self.keys.len(), 0);
         }
-        self.places[table] = place as u32;
-        place
+        self.positions[table] = position as u32;
+        position
     }
 
-    /// The place of a table that has had a label.
+    /// The position of a table that has had a label.
     #[inline(always)]
-    fn place(&self, table: usize) -> Option<usize> {
-        let place = self.places[table];
-        (place != NOWHERE).then_some(place as usize)
+    fn position(&self, table: usize) -> Option<usize> {
+        let position = self.positions[table];
+        (position != NOWHERE).then_some(position as usize)
     }
 
-    /// The slots of the table at a place that hold a label, oldest last occurrence first.
-    fn by_last_occurrence(&self, place: usize) -> Vec<usize> {
-        let first = place * self.rows * ROW;
-        let mut slots: Vec<usize> = (first..first + self.rows * ROW)
-            .filter(|&slot| self.keys[slot] >> SLOT_BITS != 0)
+    /// The slots of the table at a position that hold a label, oldest last occurrence first.
+    fn by_last_occurrence(&self, position: usize) -> Vec<usize> {
+        let mut slots: Vec<usize> = self
+            .slots(position)
+            .filter(|&slot| !self.keys[slot].is_free())
             .collect();
-        slots.sort_unstable_by_key(|&slot| self.keys[slot] >> SLOT_BITS & ((1 << ORDER_BITS) - 1));
+        slots.sort_unstable_by_key(|&slot| self.keys[slot].order());
         if self.tie == Tie::MostRecent {
             slots.reverse();
         }
@@ -212,7 +205,7 @@ impl<L: Store> SmallTables<L> {
     }
 }
 
-impl<L: Store> Part<L> for SmallTables<L> {
+impl<L: Store> Group<L> for SmallTables<L> {
     #[inline(always)]
     fn is_large(&self) -> bool {
         self.keys.len() >= LARGE
@@ -220,16 +213,16 @@ impl<L: Store> Part<L> for SmallTables<L> {
 
     #[inline(always)]
     fn expect(&self, table: usize) {
-        if let Some(place) = self.place(table) {
-            crate::cpu::prefetch(&self.tags, place * self.rows);
+        if let Some(position) = self.position(table) {
+            crate::cpu::prefetch(&self.tags, position * self.rows);
         }
     }
 
     #[inline(always)]
     fn seek(&self, table: usize, hash: u64) {
-        if let Some(place) = self.place(table) {
-            let first = place * self.rows * ROW;
-            let slot = match self.with_tag(place, hash) {
+        if let Some(position) = self.position(table) {
+            let first = self.first_slot(position);
+            let slot = match self.with_tag(position, hash) {
                 0 => first,
                 found => first + found.trailing_zeros() as usize,
             };
@@ -241,36 +234,36 @@ impl<L: Store> Part<L> for SmallTables<L> {
     #[inline(always)]
     fn update(&mut self, table: usize, hash: u64, label: L::Ref<'_>, weight: u64) {
         debug_assert!(weight >= 1);
-        let place = match self.place(table) {
-            Some(place) => place,
-            None => self.take_place(table),
+        let position = match self.position(table) {
+            Some(position) => position,
+            None => self.take_position(table),
         };
-        if self.updates[place] == LAST_UPDATE {
-            self.renumber_updates(place);
+        if self.updates[position] == LAST_UPDATE {
+            self.renumber_updates(position);
         }
-        self.updates[place] += 1;
-        let slot = match self.find(place, hash, label) {
+        self.updates[position] += 1;
+        let slot = match self.find(position, hash, label) {
             Some(slot) => slot,
             None => {
-                let slot = self.victim(place, self.capacities.of(table));
-                self.tags[slot / ROW][slot % ROW] = tag(hash);
+                let slot = self.victim(position, self.capacities.of(table));
+                self.tags[slot / ROW][slot % ROW] = tag(hash, 0);
                 self.labels.set(slot, label);
                 slot
             }
         };
-        let count = self.low(slot) + weight;
+        let count = self.keys[slot].count() + weight;
         if count <= COUNT_MASK && self.high.is_empty() {
-            self.set_key(place, slot, count);
+            self.set_key(position, slot, count);
         } else {
-            self.raise_high(place, slot, count);
+            self.raise_high(position, slot, count);
         }
     }
 
     fn restore(&mut self, table: usize, label: L::Ref<'_>, count: u64) -> bool {
-        let hash = L::hash(label, &self.key);
-        if let Some(place) = self.place(table) {
-            let full = self.by_last_occurrence(place).len() == self.capacities.of(table);
-            if full || self.find(place, hash, label).is_some() {
+        let hash = L::hash(label, &self.hash_key);
+        if let Some(position) = self.position(table) {
+            let full = self.by_last_occurrence(position).len() == self.capacities.of(table);
+            if full || self.find(position, hash, label).is_some() {
                 return false;
             }
         }
@@ -279,8 +272,8 @@ impl<L: Store> Part<L> for SmallTables<L> {
     }
 
     fn slots_by_last_occurrence(&self, table: usize) -> Vec<usize> {
-        let place = self.place(table);
-        place.map_or(Vec::new(), |place| self.by_last_occurrence(place))
+        let position = self.position(table);
+        position.map_or(Vec::new(), |position| self.by_last_occurrence(position))
     }
 
     fn label(&self, slot: usize) -> L::Ref<'_> {
@@ -289,7 +282,7 @@ impl<L: Store> Part<L> for SmallTables<L> {
 
     fn count(&self, slot: usize) -> u64 {
         let high = self.high.get(slot).copied().unwrap_or(0);
-        u64::from(high) << COUNT_BITS | self.low(slot)
+        u64::from(high) << COUNT_BITS | self.keys[slot].count()
     }
 
     fn minimum(&self, table: usize) -> u64 {
@@ -303,33 +296,10 @@ impl<L: Store> Part<L> for SmallTables<L> {
 
     fn heap_bytes(&self) -> usize {
         self.labels.heap_bytes()
-            + self.keys.capacity() * 8
-            + self.tags.capacity() * 2 * ROW
-            + (self.places.capacity() + self.updates.capacity() + self.high.capacity()) * 4
+            + self.keys.capacity() * size_of::<Key>()
+            + self.tags.capacity() * size_of::<Row>()
+            + (self.positions.capacity() + self.updates.capacity() + self.high.capacity()) * 4
     }
-}
-
-/// The smallest key, four at a time.
-#[inline(always)]
-fn smallest(keys: &[i64]) -> i64 {
-    let (fours, rest) = keys.as_chunks::<4>();
-    let least = fours.iter().fold([i64::MAX; 4], |least, keys| {
-        std::array::from_fn(|i| least[i].min(keys[i]))
-    });
-    least
-        .into_iter()
-        .chain(rest.iter().copied())
-        .fold(i64::MAX, i64::min)
-}
-
-/// The key of the smallest count where `high` has the higher bits of counts; mostly these are 0 somewhere.
-#[cold]
-#[inline(never)]
-fn smallest_of_low(keys: &[i64], high: &[u32]) -> i64 {
-    let slots = keys.iter().zip(high);
-    slots
-        .min_by_key(|&(key, high)| (high, key))
-        .map_or(0, |(&key, _)| key)
 }
 
 #[cfg(test)]

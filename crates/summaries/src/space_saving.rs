@@ -3,8 +3,8 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use crate::batch::{IntegerBatch, Items, StringBatch, Weights};
-use crate::label::{DIGEST_BYTES, HashKey, Integer, Integers, Kind, Label, Strings};
+use crate::batch::{ByteStringBatch, IntegerBatch, Items, Weights};
+use crate::label::{ByteStrings, DIGEST_BYTES, HashKey, Integer, Integers, Kind, Label};
 use crate::partitions::Partitions;
 use crate::victims::Tie;
 
@@ -12,6 +12,9 @@ use crate::victims::Tie;
 pub const MAX_CAPACITY: usize = 1 << 31;
 /// The most partitions: what each of them takes, in memory and in a release, stays small.
 pub const MAX_PARTITIONS: usize = 1 << 20;
+/// The most workers that share a batch: each lists items for every other, and the tables of small partitions are in as
+/// many groups.
+pub const MAX_THREADS: usize = 64;
 /// The largest length limit of a label, in bytes.
 pub const MAX_LABEL_BYTES: u32 = 1 << 30;
 /// The smallest length limit: a digest and as much of a prefix.
@@ -27,7 +30,8 @@ const EMPTY: &str = "an empty summary has no labels";
 pub struct Parameters {
     /// Counters in all tables together, 1 to [`MAX_CAPACITY`].
     pub capacity: usize,
-    /// Tables that share the capacity, 1 to `capacity` and to [`MAX_PARTITIONS`]; a label's hash says which one counts it.
+    /// What the capacity is divided among, 1 to `capacity` and to [`MAX_PARTITIONS`]: each has a table of its own, and a
+    /// label's hash says which one it belongs to.
     pub partitions: usize,
     /// Which label at the minimum is evicted.
     pub tie: Tie,
@@ -98,20 +102,21 @@ impl std::error::Error for ExtendError {}
 enum Tables {
     Empty,
     Integers(Partitions<Integers>),
-    Strings(Partitions<Strings>),
+    ByteStrings(Partitions<ByteStrings>),
 }
 
-/// `$body` with `$part` and `$table` bound to what holds a partition's table of either kind; `$empty` without tables.
+/// `$body` with `$group` and `$table` bound to what holds a partition's table, of either kind of label; `$empty` without
+/// tables.
 macro_rules! partition {
-    ($self:expr, $partition:expr, ($part:ident, $table:ident) => $body:expr, empty => $empty:expr) => {
+    ($self:expr, $partition:expr, ($group:ident, $table:ident) => $body:expr, empty => $empty:expr) => {
         match &$self.tables {
             Tables::Empty => $empty,
-            Tables::Integers(tables) => {
-                let ($part, $table) = tables.part($partition);
+            Tables::Integers(partitions) => {
+                let ($group, $table) = partitions.group($partition);
                 $body
             }
-            Tables::Strings(tables) => {
-                let ($part, $table) = tables.part($partition);
+            Tables::ByteStrings(partitions) => {
+                let ($group, $table) = partitions.group($partition);
                 $body
             }
         }
@@ -207,7 +212,8 @@ impl SpaceSaving {
 
     /// Count integer items in stream order.
     ///
-    /// With more than one partition, `threads` workers share them; the result does not depend on it.
+    /// With more than one partition, up to `threads` workers, and to [`MAX_THREADS`], share them; the result does not
+    /// depend on how many.
     ///
     /// # Errors
     /// The batch is refused whole, see [`ExtendError`].
@@ -225,48 +231,48 @@ impl SpaceSaving {
         if let Tables::Empty = self.tables {
             self.tables = Tables::Integers(Partitions::new(&self.parameters));
         }
-        let Tables::Integers(tables) = &mut self.tables else {
+        let Tables::Integers(partitions) = &mut self.tables else {
             unreachable!("the kind was checked");
         };
-        tables.apply(&IntegerBatch(items), weights, threads);
+        partitions.apply(&IntegerBatch(items), weights, threads);
         self.extent = after;
         Ok(())
     }
 
-    /// Count text or bytes items in stream order, as [`extend_integers`](Self::extend_integers) does integers. Items
-    /// of [`Kind::Text`] must be UTF-8.
+    /// Count string or bytes items in stream order, as [`extend_integers`](Self::extend_integers) does integers. Items
+    /// of [`Kind::String`] must be UTF-8.
     ///
     /// # Errors
     /// The batch is refused whole, see [`ExtendError`].
     ///
     /// # Panics
     /// If `kind` is [`Kind::Integer`].
-    pub fn extend_strings<'a>(
+    pub fn extend_byte_strings<'a>(
         &mut self,
         kind: Kind,
         items: Items<impl Fn(usize) -> Option<&'a [u8]> + Sync>,
         weights: Weights<'_>,
         threads: usize,
     ) -> Result<(), ExtendError> {
-        assert!(kind != Kind::Integer, "strings are text or bytes");
+        assert!(kind != Kind::Integer, "integers are no byte strings");
         let mut after = self.extent();
         after.add(kind, &items, weights)?;
         if after.length == self.extent.length {
             return Ok(());
         }
         if let Tables::Empty = self.tables {
-            self.tables = Tables::Strings(Partitions::new(&self.parameters));
+            self.tables = Tables::ByteStrings(Partitions::new(&self.parameters));
         }
-        let Tables::Strings(tables) = &mut self.tables else {
+        let Tables::ByteStrings(partitions) = &mut self.tables else {
             unreachable!("the kind was checked");
         };
-        let batch = StringBatch {
+        let batch = ByteStringBatch {
             items,
             limit: self.parameters.max_label_bytes as usize,
             kind,
             lent: PhantomData,
         };
-        tables.apply(&batch, weights, threads);
+        partitions.apply(&batch, weights, threads);
         self.extent = after;
         Ok(())
     }
@@ -276,17 +282,17 @@ impl SpaceSaving {
     /// # Panics
     /// If there is no such slot.
     pub fn count(&self, partition: usize, slot: usize) -> u64 {
-        partition!(self, partition, (part, _table) => part.count(slot), empty => panic!("{EMPTY}"))
+        partition!(self, partition, (group, _table) => group.count(slot), empty => panic!("{EMPTY}"))
     }
 
     /// The minimum counter of a partition, 0 while one of its slots is free.
     pub fn minimum(&self, partition: usize) -> u64 {
-        partition!(self, partition, (part, table) => part.minimum(table), empty => 0)
+        partition!(self, partition, (group, table) => group.minimum(table), empty => 0)
     }
 
     /// The slots of a partition in the order of their labels' last occurrences, oldest first.
     pub fn slots_by_last_occurrence(&self, partition: usize) -> Vec<usize> {
-        partition!(self, partition, (part, table) => part.slots_by_last_occurrence(table), empty => Vec::new())
+        partition!(self, partition, (group, table) => group.slots_by_last_occurrence(table), empty => Vec::new())
     }
 
     /// The label in a slot.
@@ -296,8 +302,12 @@ impl SpaceSaving {
     pub fn label(&self, partition: usize, slot: usize) -> Label<'_> {
         match &self.tables {
             Tables::Empty => panic!("{EMPTY}"),
-            Tables::Integers(tables) => Label::Integer(tables.part(partition).0.label(slot)),
-            Tables::Strings(tables) => Label::Bytes(tables.part(partition).0.label(slot)),
+            Tables::Integers(partitions) => {
+                Label::Integer(partitions.group(partition).0.label(slot))
+            }
+            Tables::ByteStrings(partitions) => {
+                Label::ByteString(partitions.group(partition).0.label(slot))
+            }
         }
     }
 
@@ -318,16 +328,18 @@ impl SpaceSaving {
             self.extent.kind = Some(kind);
             self.tables = match kind {
                 Kind::Integer => Tables::Integers(Partitions::new(&self.parameters)),
-                Kind::Text | Kind::Bytes => Tables::Strings(Partitions::new(&self.parameters)),
+                Kind::String | Kind::Bytes => {
+                    Tables::ByteStrings(Partitions::new(&self.parameters))
+                }
             };
         }
         let restored = match (&mut self.tables, label) {
-            (Tables::Integers(tables), Label::Integer(label)) => {
-                tables.restore(partition, label, count)
+            (Tables::Integers(partitions), Label::Integer(label)) => {
+                partitions.restore(partition, label, count)
             }
-            (Tables::Strings(tables), Label::Bytes(label)) => {
+            (Tables::ByteStrings(partitions), Label::ByteString(label)) => {
                 label.bytes.len() <= self.parameters.max_label_bytes as usize
-                    && tables.restore(partition, label, count)
+                    && partitions.restore(partition, label, count)
             }
             _ => false,
         };
@@ -339,8 +351,8 @@ impl SpaceSaving {
     pub fn heap_bytes(&self) -> usize {
         match &self.tables {
             Tables::Empty => 0,
-            Tables::Integers(tables) => tables.heap_bytes(),
-            Tables::Strings(tables) => tables.heap_bytes(),
+            Tables::Integers(partitions) => partitions.heap_bytes(),
+            Tables::ByteStrings(partitions) => partitions.heap_bytes(),
         }
     }
 }

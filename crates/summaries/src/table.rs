@@ -1,19 +1,16 @@
 //! One SpaceSaving table: labels, counts, last occurrences and the choice of the victim.
 //!
-//! Labels stand in buckets of eight slots, found by 16-bit tags that are compared at once. A label has two buckets, and
+//! Labels stand in buckets of eight slots, each a row of tags (`tags.rs`) that are compared at once. A label has two buckets, and
 //! goes into the one with more room; so both are looked at, without a branch. Where both are full it is displaced into
 //! one further on in the sequence of buckets that its hash leads to; its first bucket knows that there is such a label.
 
-use wide::u16x8;
-
-use crate::batch::Part;
+use crate::batch::Group;
 use crate::label::{HashKey, Store};
+use crate::tags::{self, ROW, Row, with_tag};
 use crate::victims::{Tie, Victims};
 
 /// The count of a slot without a label.
 pub(crate) const FREE: u64 = u64::MAX;
-/// Slots in a bucket.
-const SLOTS: usize = 8;
 /// The fraction of the slots that hold labels when the table is full.
 const LOAD: (usize, usize) = (3, 4);
 /// The odd factor that leads from a label's bucket to the next one in its sequence.
@@ -24,6 +21,8 @@ const HASHED: u32 = 64;
 const LAST_UPDATE: u32 = u32::MAX - 1;
 /// Buckets of a table with its first label.
 const FIRST_BUCKETS: usize = 2;
+/// The bit of a tag whose label is in neither of its first two buckets.
+const DISPLACED: u16 = 1;
 
 /// SpaceSaving as in docs/privacy.md, "The variant": an update either raises the label's counter, or takes a free slot
 /// at its weight, or replaces the label with the minimum counter and adds its weight to it.
@@ -32,8 +31,8 @@ pub(crate) struct Table<L> {
     capacity: usize,
     key: HashKey,
     tracked: usize,
-    /// For each slot 16 bits of its label's hash, never 0; 0 for a slot without a label.
-    tags: Vec<[u16; SLOTS]>,
+    /// For each bucket the tags of its slots.
+    tags: Vec<Row>,
     /// For each bucket the number of labels that it is the first of and that are displaced.
     displaced: Vec<u32>,
     /// The largest number in its sequence at which a displaced label stands.
@@ -49,23 +48,14 @@ pub(crate) struct Table<L> {
 
 /// The buckets of a table for so many labels.
 fn buckets_for(labels: usize) -> usize {
-    (labels * LOAD.1).div_ceil(LOAD.0 * SLOTS).max(1)
+    (labels * LOAD.1).div_ceil(LOAD.0 * ROW).max(1)
 }
 
-/// The slots of a bucket that have the tag, as bits.
-#[inline(always)]
-fn with_tag(tags: &[u16; SLOTS], tag: u16) -> u32 {
-    u16x8::new(*tags).simd_eq(u16x8::splat(tag)).to_bitmask()
-}
-
-/// The tag of a label with this hash: not 0, and without the bit that marks it displaced.
+/// The tag of a label with this hash in one of its first two buckets.
 #[inline(always)]
 fn tag(hash: u64) -> u16 {
-    (hash as u16 & !DISPLACED).max(2)
+    tags::tag(hash, DISPLACED)
 }
-
-/// The bit of a tag whose label is in neither of its first two buckets.
-const DISPLACED: u16 = 1;
 
 impl<L: Store> Table<L> {
     pub(crate) fn new(capacity: usize, tie: Tie, key: HashKey) -> Self {
@@ -108,11 +98,11 @@ impl<L: Store> Table<L> {
         let tag = tag(hash);
         let (first, second) = self.first_two(hash);
         let mut found =
-            with_tag(self.tags.get(first)?, tag) | (with_tag(self.tags.get(second)?, tag) << SLOTS);
+            with_tag(self.tags.get(first)?, tag) | (with_tag(self.tags.get(second)?, tag) << ROW);
         while found != 0 {
             let bit = found.trailing_zeros() as usize;
-            let bucket = if bit < SLOTS { first } else { second };
-            let slot = bucket * SLOTS + bit % SLOTS;
+            let bucket = if bit < ROW { first } else { second };
+            let slot = bucket * ROW + bit % ROW;
             if self.labels.matches(slot, label) {
                 return Some(slot);
             }
@@ -132,7 +122,7 @@ impl<L: Store> Table<L> {
             let bucket = self.further(hash, number);
             let mut found = with_tag(&self.tags[bucket], tag);
             while found != 0 {
-                let slot = bucket * SLOTS + found.trailing_zeros() as usize;
+                let slot = bucket * ROW + found.trailing_zeros() as usize;
                 if self.labels.matches(slot, label) {
                     return Some(slot);
                 }
@@ -143,7 +133,7 @@ impl<L: Store> Table<L> {
     }
 
     fn take_free_slot(&mut self, hash: u64, label: L::Ref<'_>, count: u64) {
-        if self.tracked == self.tags.len() * SLOTS * LOAD.0 / LOAD.1 {
+        if self.tracked == self.tags.len() * ROW * LOAD.0 / LOAD.1 {
             self.grow();
         }
         self.tracked += 1;
@@ -154,16 +144,16 @@ impl<L: Store> Table<L> {
     #[inline(always)]
     fn insert(&mut self, hash: u64, label: L::Ref<'_>, count: u64) -> usize {
         let (first, second) = self.first_two(hash);
-        let room = with_tag(&self.tags[first], 0);
-        let other = with_tag(&self.tags[second], 0);
+        let room = with_tag(&self.tags[first], tags::NONE);
+        let other = with_tag(&self.tags[second], tags::NONE);
         let (bucket, room) = if room.count_ones() >= other.count_ones() {
             (first, room)
         } else {
             (second, other)
         };
         let slot = if room != 0 {
-            let slot = bucket * SLOTS + room.trailing_zeros() as usize;
-            self.tags[bucket][slot % SLOTS] = tag(hash);
+            let slot = bucket * ROW + room.trailing_zeros() as usize;
+            self.tags[bucket][slot % ROW] = tag(hash);
             slot
         } else {
             self.displaced_slot(hash)
@@ -183,7 +173,7 @@ impl<L: Store> Table<L> {
         let mut number = 2;
         let (bucket, room) = loop {
             let bucket = self.further(hash, number);
-            let room = with_tag(&self.tags[bucket], 0);
+            let room = with_tag(&self.tags[bucket], tags::NONE);
             if room != 0 {
                 break (bucket, room);
             }
@@ -192,12 +182,12 @@ impl<L: Store> Table<L> {
         self.furthest = self.furthest.max(number);
         let offset = room.trailing_zeros() as usize;
         self.tags[bucket][offset] = tag(hash) | DISPLACED;
-        bucket * SLOTS + offset
+        bucket * ROW + offset
     }
 
     #[inline(always)]
     fn remove(&mut self, slot: usize) {
-        let tag = std::mem::take(&mut self.tags[slot / SLOTS][slot % SLOTS]);
+        let tag = std::mem::replace(&mut self.tags[slot / ROW][slot % ROW], tags::NONE);
         self.counts[slot] = FREE;
         if tag & DISPLACED != 0 {
             self.forget_displaced(slot);
@@ -219,10 +209,10 @@ impl<L: Store> Table<L> {
         let buckets = doubled.min(buckets_for(self.capacity));
         let slots = self.slots();
         let labels = std::mem::take(&mut self.labels);
-        self.labels.grow(buckets * SLOTS);
-        let counts = std::mem::replace(&mut self.counts, vec![FREE; buckets * SLOTS]);
-        let last_seen = std::mem::replace(&mut self.last_seen, vec![0; buckets * SLOTS]);
-        self.tags = vec![[0; SLOTS]; buckets];
+        self.labels.grow(buckets * ROW);
+        let counts = std::mem::replace(&mut self.counts, vec![FREE; buckets * ROW]);
+        let last_seen = std::mem::replace(&mut self.last_seen, vec![0; buckets * ROW]);
+        self.tags = vec![[tags::NONE; ROW]; buckets];
         self.furthest = 0;
         self.displaced = vec![0; buckets];
         for slot in slots {
@@ -256,7 +246,7 @@ impl<L: Store> Table<L> {
     }
 }
 
-impl<L: Store> Part<L> for Table<L> {
+impl<L: Store> Group<L> for Table<L> {
     #[inline(always)]
     fn update(&mut self, _: usize, hash: u64, label: L::Ref<'_>, weight: u64) {
         debug_assert!(weight >= 1);
@@ -318,7 +308,7 @@ impl<L: Store> Part<L> for Table<L> {
         self.labels.heap_bytes()
             + self.counts.capacity() * 8
             + self.last_seen.capacity() * 4
-            + self.tags.capacity() * 2 * SLOTS
+            + self.tags.capacity() * size_of::<Row>()
             + self.displaced.capacity() * 4
             + self.victims.heap_bytes()
     }
@@ -328,6 +318,7 @@ impl<L: Store> Part<L> for Table<L> {
 mod tests {
     use super::*;
     use crate::label::{Integer, Integers};
+    use crate::reference::Twin;
 
     /// Integers that all have one hash, or one of two.
     #[derive(Default)]
@@ -363,9 +354,9 @@ mod tests {
 
     fn counters<L: for<'a> Store<Ref<'a> = Integer> + 'static>(
         table: &Table<L>,
-    ) -> Vec<(u64, u64)> {
+    ) -> Vec<(i128, u64)> {
         let slots = table.slots_by_last_occurrence(0);
-        let counter = |slot| (table.label(slot).bits, table.count(slot));
+        let counter = |slot| (table.label(slot).into(), table.count(slot));
         slots.into_iter().map(counter).collect()
     }
 
@@ -430,26 +421,15 @@ mod tests {
     fn a_minimum_that_rises_too_fast_to_be_scanned_for_is_kept_in_a_heap_and_back() {
         for tie in [Tie::LeastRecent, Tie::MostRecent] {
             let mut table = Table::<Integers>::new(64, tie, HashKey::new(7));
-            let mut twin: Vec<(u64, u64)> = Vec::new(); // oldest last occurrence first
+            let mut twin = Twin::new(64, tie);
             let mut heaped = 0;
             let heavy = (0..63).map(|label| (label, 200 + label % 5));
             let rising = (0..600).map(|label| (1000 + label, 1));
             let even = (0..3000).map(|label| (5000 + label, 1));
             for (label, weight) in heavy.chain(rising).chain(even) {
                 update(&mut table, label, weight);
-                let count = if twin.len() < 64 {
-                    0
-                } else {
-                    let minimum = twin.iter().map(|c| c.1).min().unwrap_or(0);
-                    let mut at_minimum = (0..twin.len()).filter(|&i| twin[i].1 == minimum);
-                    let victim = match tie {
-                        Tie::LeastRecent => at_minimum.next(),
-                        Tie::MostRecent => at_minimum.next_back(),
-                    };
-                    twin.remove(victim.unwrap_or(0)).1
-                };
-                twin.push((label, count + weight));
-                assert_eq!(counters(&table), twin);
+                twin.update(label.into(), weight);
+                assert_eq!(counters(&table), twin.counters);
                 heaped += usize::from(table.victims.is_heap());
             }
             assert!(heaped > 100 && !table.victims.is_heap());

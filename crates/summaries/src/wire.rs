@@ -6,9 +6,9 @@
 //! trailer    u32 CRC-32 (IEEE) of everything before it
 //!
 //! 1 parameters   u64 capacity, u64 partitions, u8 tie (0 least, 1 most recent), u8 kind (0 none yet, 1 integers,
-//!                2 text, 3 bytes), u32 max_label_bytes, 16 bytes identity
+//!                2 strings, 3 bytes), u32 max_label_bytes, 16 bytes identity
 //! 2 counters     for each partition: u64 labels, then the labels in last-occurrence order, oldest first:
-//!                u64 count and the label. An integer: u8 (1 if it is 2^63 or more), u64 bits. Text or bytes:
+//!                u64 count and the label. An integer: u8 (1 if it is 2^63 or more), u64 bits. A string or bytes:
 //!                u32 length with the top bit set if shortened, then the bytes. Free slots are what is missing to the
 //!                partition's share of the capacity.
 //! 3 record       bytes of the caller: what was spent and what may be
@@ -16,7 +16,7 @@
 
 use std::fmt;
 
-use crate::label::{Bytes, Integer, Kind, Label, SHORTENED};
+use crate::label::{ByteString, Integer, Kind, Label, SHORTENED};
 use crate::space_saving::{Parameters, SpaceSaving};
 use crate::victims::Tie;
 
@@ -75,7 +75,7 @@ fn write_parameters(out: &mut Vec<u8>, parameters: &Parameters, kind: Option<Kin
     out.push(match kind {
         None => 0,
         Some(Kind::Integer) => 1,
-        Some(Kind::Text) => 2,
+        Some(Kind::String) => 2,
         Some(Kind::Bytes) => 3,
     });
     out.extend_from_slice(&parameters.max_label_bytes.to_le_bytes());
@@ -93,7 +93,7 @@ fn write_counters(out: &mut Vec<u8>, summary: &SpaceSaving) {
                     out.push(label.above_signed.into());
                     out.extend_from_slice(&label.bits.to_le_bytes());
                 }
-                Label::Bytes(label) => {
+                Label::ByteString(label) => {
                     let flag = if label.shortened { SHORTENED } else { 0 };
                     out.extend_from_slice(&(label.bytes.len() as u32 | flag).to_le_bytes());
                     out.extend_from_slice(label.bytes);
@@ -158,7 +158,7 @@ fn read_parameters(input: &mut Input<'_>) -> Result<(Parameters, Option<Kind>), 
     let kind = match input.u8()? {
         0 => None,
         1 => Some(Kind::Integer),
-        2 => Some(Kind::Text),
+        2 => Some(Kind::String),
         3 => Some(Kind::Bytes),
         _ => return Err(out_of_range),
     };
@@ -265,16 +265,16 @@ impl<'a> Input<'a> {
         let length = self.u32()?;
         let shortened = length & SHORTENED != 0;
         let bytes = self.take((length & !SHORTENED) as usize)?;
-        let text = if shortened {
+        let string = if shortened {
             bytes.len().checked_sub(32).map(|end| &bytes[..end])
         } else {
             Some(bytes)
         };
-        let text = text.ok_or(Corrupt("a shortened label has no digest"))?;
-        if kind == Kind::Text && std::str::from_utf8(text).is_err() {
-            return Err(Corrupt("a text label is not UTF-8"));
+        let string = string.ok_or(Corrupt("a shortened label has no digest"))?;
+        if kind == Kind::String && std::str::from_utf8(string).is_err() {
+            return Err(Corrupt("a string is not UTF-8"));
         }
-        Ok(Label::Bytes(Bytes { bytes, shortened }))
+        Ok(Label::ByteString(ByteString { bytes, shortened }))
     }
 
     fn end(&self) -> Result<(), Corrupt> {

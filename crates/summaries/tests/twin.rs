@@ -1,39 +1,19 @@
-//! The fast table against SpaceSaving written out: a list of (label, count) in last-occurrence order.
+//! The fast tables against SpaceSaving written out.
 
 use dptop_summaries::{Integer, Items, Kind, Label, Parameters, SpaceSaving, Tie, Weights, wire};
 use proptest::prelude::*;
 
-struct Twin {
-    capacity: usize,
-    tie: Tie,
-    /// Oldest last occurrence first.
-    counters: Vec<(i128, u64)>,
-}
+mod reference;
+use reference::Twin;
 
-impl Twin {
-    fn update(&mut self, label: i128, weight: u64) {
-        if weight == 0 {
-            return;
-        }
-        let count = if let Some(at) = self.counters.iter().position(|&(x, _)| x == label) {
-            self.counters.remove(at).1
-        } else if self.counters.len() < self.capacity {
-            0
-        } else {
-            let minimum = self.counters.iter().map(|&(_, c)| c).min().unwrap();
-            let mut at_minimum = self
-                .counters
-                .iter()
-                .enumerate()
-                .filter(|(_, c)| c.1 == minimum);
-            let victim = match self.tie {
-                Tie::LeastRecent => at_minimum.next().unwrap().0,
-                Tie::MostRecent => at_minimum.next_back().unwrap().0,
-            };
-            self.counters.remove(victim).1
-        };
-        self.counters.push((label, count + weight));
-    }
+const LIMIT: usize = 64;
+/// What is kept of a label above the limit, besides its digest.
+const PREFIX: usize = LIMIT - 32;
+
+/// A label as text; some are above the limit, and told apart by their prefixes as well.
+fn text_of(label: i64) -> String {
+    let width = if label % 8 == 0 { LIMIT + 1 } else { 0 };
+    format!("{label:<width$}")
 }
 
 fn parameters(capacity: usize, partitions: usize, tie: Tie) -> Parameters {
@@ -41,17 +21,8 @@ fn parameters(capacity: usize, partitions: usize, tie: Tie) -> Parameters {
         capacity,
         partitions,
         tie,
-        max_label_bytes: 64,
+        max_label_bytes: LIMIT as u32,
         identity: [42; 16],
-    }
-}
-
-/// Items without nulls.
-fn all<F>(length: usize, get: F) -> Items<F> {
-    Items {
-        length,
-        nulls: false,
-        get,
     }
 }
 
@@ -61,7 +32,11 @@ fn counters(summary: &SpaceSaving, partition: usize) -> Vec<(i128, u64)> {
         .map(|slot| {
             let label = match summary.label(partition, slot) {
                 Label::Integer(label) => label.into(),
-                Label::Bytes(label) => std::str::from_utf8(label.bytes).unwrap().parse().unwrap(),
+                Label::ByteString(label) => {
+                    assert!(!label.shortened || label.bytes.len() == LIMIT);
+                    let kept = &label.bytes[..label.bytes.len().min(PREFIX)];
+                    std::str::from_utf8(kept).unwrap().trim().parse().unwrap()
+                }
             };
             (label, summary.count(partition, slot))
         })
@@ -105,17 +80,17 @@ proptest! {
         text in any::<bool>(),
     ) {
         let mut summary = SpaceSaving::new(parameters(capacity, 1, tie));
-        let mut twin = Twin { capacity, tie, counters: Vec::new() };
+        let mut twin = Twin::new(capacity, tie);
         for (position, &(label, weight)) in stream.iter().enumerate() {
             if save_at.contains(&position) {
                 summary = save_and_load(summary);
             }
             twin.update(label.into(), weight);
             if text {
-                let label = label.to_string();
-                summary.extend_strings(Kind::Text, all(1, |_| Some(label.as_bytes())), Weights::Each(&[weight]), 1).unwrap();
+                let label = text_of(label);
+                summary.extend_byte_strings(Kind::String, Items::all(1, |_| Some(label.as_bytes())), Weights::Each(&[weight]), 1).unwrap();
             } else {
-                summary.extend_integers(all(1, |_| Some(Integer::from(label))), Weights::Each(&[weight]), 1).unwrap();
+                summary.extend_integers(Items::all(1, |_| Some(Integer::from(label))), Weights::Each(&[weight]), 1).unwrap();
             }
         }
         prop_assert_eq!(counters(&summary, 0), twin.counters);
@@ -149,7 +124,7 @@ proptest! {
         extend(&mut summary, after, text, workers);
         let all: Vec<_> = (0..partitions).map(|partition| counters(&roomy, partition)).collect();
         for (partition, labels) in all.iter().enumerate() {
-            let mut twin = Twin { capacity: share(partition), tie, counters: Vec::new() };
+            let mut twin = Twin::new(share(partition), tie);
             for &(label, weight) in &stream {
                 if labels.iter().any(|&(x, _)| x == i128::from(label)) {
                     twin.update(label.into(), weight);
@@ -166,13 +141,13 @@ proptest! {
 fn extend(summary: &mut SpaceSaving, stream: &[(i64, u64)], text: bool, workers: usize) {
     let weights: Vec<u64> = stream.iter().map(|&(_, weight)| weight).collect();
     let weights = Weights::Each(&weights);
-    let texts: Vec<String> = stream.iter().map(|(label, _)| label.to_string()).collect();
+    let texts: Vec<String> = stream.iter().map(|&(label, _)| text_of(label)).collect();
     if text {
-        let item = |i: usize| Some(texts[i].as_bytes());
-        summary.extend_strings(Kind::Text, all(stream.len(), item), weights, workers)
+        let items = Items::all(stream.len(), |i| Some(texts[i].as_bytes()));
+        summary.extend_byte_strings(Kind::String, items, weights, workers)
     } else {
-        let item = |i: usize| Some(Integer::from(stream[i].0));
-        summary.extend_integers(all(stream.len(), item), weights, workers)
+        let items = Items::all(stream.len(), |i| Some(Integer::from(stream[i].0)));
+        summary.extend_integers(items, weights, workers)
     }
     .unwrap();
 }
@@ -182,9 +157,9 @@ fn every_flipped_bit_and_every_cut_is_refused() {
     let mut summary = SpaceSaving::new(parameters(3, 1, Tie::LeastRecent));
     let labels = ["a", "b", "a", "c", "d"];
     summary
-        .extend_strings(
-            Kind::Text,
-            all(5, |i: usize| Some(labels[i].as_bytes())),
+        .extend_byte_strings(
+            Kind::String,
+            Items::all(5, |i| Some(labels[i].as_bytes())),
             Weights::Unit,
             1,
         )

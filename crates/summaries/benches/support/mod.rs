@@ -88,11 +88,7 @@ pub fn summary(capacity: usize, partitions: usize) -> SpaceSaving {
 
 /// Count integers as the Python package does for an array without nulls.
 pub fn count(summary: &mut SpaceSaving, items: &[i64], weights: Weights<'_>) {
-    let items = Items {
-        length: items.len(),
-        nulls: false,
-        get: |at: usize| Some(Integer::from(items[at])),
-    };
+    let items = Items::all(items.len(), |at| Some(Integer::from(items[at])));
     summary
         .extend_integers(items, weights, 1)
         .expect("integers within the length of a stream");
@@ -100,12 +96,8 @@ pub fn count(summary: &mut SpaceSaving, items: &[i64], weights: Weights<'_>) {
 
 /// Count strings as the Python package does for an array without nulls.
 pub fn count_strings(summary: &mut SpaceSaving, items: &Strings) {
-    let items = Items {
-        length: items.len(),
-        nulls: false,
-        get: |at| Some(items.get(at)),
-    };
+    let items = Items::all(items.len(), |at| Some(items.get(at)));
     summary
-        .extend_strings(Kind::Text, items, Weights::Unit, 1)
+        .extend_byte_strings(Kind::String, items, Weights::Unit, 1)
         .expect("strings within the length of a stream");
 }
