@@ -1168,7 +1168,7 @@ def test_a_file_that_is_not_there_loses_nothing(path: str) -> None:
     assert summary._releasable
 
 
-@pytest.mark.parametrize("path", [123, None, b"x", ["a"]])
+@pytest.mark.parametrize("path", [123, None, b"x", ["a"], "\ud800"])
 def test_what_is_no_path_is_refused(path: Any) -> None:
     """Nothing is opened."""
     with pytest.raises(dptop.InvalidParameter, match="path must be"):

@@ -7,6 +7,7 @@ has its types inferred: a line or cell is a label as it stands, in bytes.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import stat
 import sys
@@ -44,7 +45,8 @@ def read_labels(
     Nothing is opened before the first batch is asked for.
 
     Args:
-        path: a file, or "-" for what is left of standard input. gzip, zstd, bzip2 and xz are unpacked, by content, all members.
+        path: a file, or "-" for what is left of standard input. gzip, zstd, bzip2 and xz are unpacked, by content, all
+            members.
         column: of a table, by its exact name; may be left out where there is only one.
         format: "auto" goes by content, then by file name, then takes lines.
         nulls: texts that stand for a missing value, besides the empty cell; a list, also of one.
@@ -65,7 +67,9 @@ def read_labels(
     try:
         os.fsencode(path)
     except UnicodeEncodeError:
-        raise InvalidParameter("path must be a name that a file can have; got a lone surrogate. Name one file.") from None
+        raise InvalidParameter(
+            "path must be a name that a file can have; got a lone surrogate. Name one file."
+        ) from None
     if column is not None:
         encoded("column", column, "Name one column, or leave it out.")
     if isinstance(nulls, (str, bytes)) or not isinstance(nulls, Iterable):
@@ -169,16 +173,19 @@ class FileLabels:
 def _read_ahead() -> bytes:
     """Return what Python has read of standard input and not handed out yet: it comes before what is left to read."""
     try:
-        if sys.stdin is None or sys.stdin.fileno() != STDIN_DESCRIPTOR:
+        if not isinstance(sys.stdin, io.TextIOWrapper) or sys.stdin.fileno() != STDIN_DESCRIPTOR:
             return b""
-    except (AttributeError, OSError, ValueError):
+    except (OSError, ValueError):
         return b""  # something else stands in its place
-    if sys.stdin.newlines is not None:
+    try:
+        sys.stdin.reconfigure(errors=sys.stdin.errors)  # refused while it holds text that it has not handed out
+    except io.UnsupportedOperation:
         raise SourceError(
             "sys.stdin has read of it as text, and a part of what it took would be missing."
             " Read with sys.stdin.buffer what comes before the labels."
-        )
-    return sys.stdin.buffer.read1(SPOOL_BYTES)
+        ) from None
+    ahead: bytes = sys.stdin.buffer.read1(SPOOL_BYTES)
+    return ahead
 
 
 def _format_by_content(file: Input, path: str | os.PathLike[str]) -> str:

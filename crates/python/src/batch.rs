@@ -94,7 +94,7 @@ impl LabelBatch {
     }
 
     /// Call the visitor with the way to the items.
-    fn visit<V: Visit>(&self, visit: V) -> V::Output {
+    fn visit<'a, V: Visit<'a>>(&'a self, visit: V) -> V::Output {
         match &self.labels {
             Labels::Wide(values) => visit.integers(Items::nullable(values.len(), |i| values[i])),
             Labels::Block(TextBlock { bytes, ends }) => {
@@ -184,10 +184,10 @@ fn type_name(data_type: &DataType) -> String {
 }
 
 /// What is done with an array once its type is known.
-pub trait Visit {
+pub trait Visit<'a> {
     type Output;
     fn integers(self, items: Items<impl Fn(usize) -> Option<Integer> + Sync>) -> Self::Output;
-    fn strings<'a>(self, items: Items<impl Fn(usize) -> Option<&'a [u8]> + Sync>) -> Self::Output;
+    fn strings(self, items: Items<impl Fn(usize) -> Option<&'a [u8]> + Sync>) -> Self::Output;
 }
 
 struct Check<'a> {
@@ -196,14 +196,14 @@ struct Check<'a> {
     weights: Weights<'a>,
 }
 
-impl Visit for Check<'_> {
+impl<'a> Visit<'a> for Check<'_> {
     type Output = Result<(), ExtendError>;
 
     fn integers(self, items: Items<impl Fn(usize) -> Option<Integer> + Sync>) -> Self::Output {
         self.extent.add(self.kind, &items, self.weights)
     }
 
-    fn strings<'a>(self, items: Items<impl Fn(usize) -> Option<&'a [u8]> + Sync>) -> Self::Output {
+    fn strings(self, items: Items<impl Fn(usize) -> Option<&'a [u8]> + Sync>) -> Self::Output {
         self.extent.add(self.kind, &items, self.weights)
     }
 }
@@ -215,7 +215,7 @@ struct Extend<'a> {
     threads: usize,
 }
 
-impl Visit for Extend<'_> {
+impl<'a> Visit<'a> for Extend<'_> {
     type Output = Result<(), ExtendError>;
 
     fn integers(self, items: Items<impl Fn(usize) -> Option<Integer> + Sync>) -> Self::Output {
@@ -223,7 +223,7 @@ impl Visit for Extend<'_> {
             .extend_integers(items, self.weights, self.threads)
     }
 
-    fn strings<'a>(self, items: Items<impl Fn(usize) -> Option<&'a [u8]> + Sync>) -> Self::Output {
+    fn strings(self, items: Items<impl Fn(usize) -> Option<&'a [u8]> + Sync>) -> Self::Output {
         self.summary
             .extend_byte_strings(self.kind, items, self.weights, self.threads)
     }
@@ -244,7 +244,7 @@ macro_rules! visit_items {
 }
 
 /// Call the visitor with the way to an array's items. Every array that [`kind_of`] accepts has one.
-pub fn with_array<V: Visit>(array: &ArrayRef, visit: V) -> V::Output {
+pub fn with_array<'a, V: Visit<'a>>(array: &'a ArrayRef, visit: V) -> V::Output {
     let DataType::Dictionary(key, _) = array.data_type() else {
         return plain(array, visit);
     };
@@ -262,7 +262,7 @@ pub fn with_array<V: Visit>(array: &ArrayRef, visit: V) -> V::Output {
 }
 
 /// [`with_array`] for everything but dictionaries.
-fn plain<V: Visit>(array: &ArrayRef, visit: V) -> V::Output {
+fn plain<'a, V: Visit<'a>>(array: &'a ArrayRef, visit: V) -> V::Output {
     match array.data_type() {
         DataType::Int8 => integers::<Int8Type, V>(array, visit),
         DataType::Int16 => integers::<Int16Type, V>(array, visit),
@@ -287,11 +287,11 @@ fn plain<V: Visit>(array: &ArrayRef, visit: V) -> V::Output {
     }
 }
 
-fn integers<T, V>(array: &dyn Array, visit: V) -> V::Output
+fn integers<'a, T, V>(array: &'a dyn Array, visit: V) -> V::Output
 where
     T: ArrowPrimitiveType,
     Integer: FromNative<T::Native>,
-    V: Visit,
+    V: Visit<'a>,
 {
     let values = array.as_primitive::<T>().values();
     visit_items!(visit.integers, array, |i: usize| Integer::from_native(
@@ -299,56 +299,61 @@ where
     ))
 }
 
-fn strings<T: ByteArrayType, V: Visit>(array: &GenericByteArray<T>, visit: V) -> V::Output
+fn strings<'a, T: ByteArrayType, V: Visit<'a>>(
+    array: &'a GenericByteArray<T>,
+    visit: V,
+) -> V::Output
 where
     T::Native: AsRef<[u8]>,
 {
     visit_items!(visit.strings, array, |i| array.value(i).as_ref())
 }
 
-fn views<T: ByteViewType, V: Visit>(array: &GenericByteViewArray<T>, visit: V) -> V::Output
+fn views<'a, T: ByteViewType, V: Visit<'a>>(
+    array: &'a GenericByteViewArray<T>,
+    visit: V,
+) -> V::Output
 where
     T::Native: AsRef<[u8]>,
 {
     visit_items!(visit.strings, array, |i| array.value(i).as_ref())
 }
 
-/// A dictionary counts its values: equal values under two codes are one label.
-fn dictionary<K: ArrowDictionaryKeyType, V: Visit>(array: &dyn Array, visit: V) -> V::Output {
-    struct Decode<F, V>(Items<F>, V);
+/// A dictionary counts its values: equal values under two codes are one label. The values are looked up once, as few
+/// stand for many items; so counting is not compiled for every pair of types either.
+fn dictionary<'a, K: ArrowDictionaryKeyType, V: Visit<'a>>(
+    array: &'a dyn Array,
+    visit: V,
+) -> V::Output {
+    let array = array.as_dictionary::<K>();
+    let length = array.len();
+    match plain(array.values(), LookUp) {
+        Values::Integers(values) => visit.integers(Items::nullable(length, |i| {
+            array.key(i).and_then(|code| values[code])
+        })),
+        Values::Strings(values) => visit.strings(Items::nullable(length, |i| {
+            array.key(i).and_then(|code| values[code])
+        })),
+    }
+}
 
-    impl<F: Fn(usize) -> Option<usize> + Sync, V: Visit> Visit for Decode<F, V> {
-        type Output = V::Output;
+enum Values<'a> {
+    Integers(Vec<Option<Integer>>),
+    Strings(Vec<Option<&'a [u8]>>),
+}
 
-        fn integers(self, values: Items<impl Fn(usize) -> Option<Integer> + Sync>) -> V::Output {
-            let Self(codes, visit) = self;
-            visit.integers(Items {
-                length: codes.length,
-                nulls: codes.nulls || values.nulls,
-                get: |i| (codes.get)(i).and_then(&values.get),
-            })
-        }
+struct LookUp;
 
-        fn strings<'a>(
-            self,
-            values: Items<impl Fn(usize) -> Option<&'a [u8]> + Sync>,
-        ) -> V::Output {
-            let Self(codes, visit) = self;
-            visit.strings(Items {
-                length: codes.length,
-                nulls: codes.nulls || values.nulls,
-                get: |i| (codes.get)(i).and_then(&values.get),
-            })
-        }
+impl<'a> Visit<'a> for LookUp {
+    type Output = Values<'a>;
+
+    fn integers(self, items: Items<impl Fn(usize) -> Option<Integer> + Sync>) -> Values<'a> {
+        Values::Integers((0..items.length).map(items.get).collect())
     }
 
-    let array = array.as_dictionary::<K>();
-    let codes = Items {
-        length: array.len(),
-        nulls: array.keys().null_count() > 0,
-        get: |i| array.key(i),
-    };
-    plain(array.values(), Decode(codes, visit))
+    fn strings(self, items: Items<impl Fn(usize) -> Option<&'a [u8]> + Sync>) -> Values<'a> {
+        Values::Strings((0..items.length).map(items.get).collect())
+    }
 }
 
 /// A native integer as a label.

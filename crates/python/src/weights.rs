@@ -71,14 +71,14 @@ fn refused(what: &str) -> PyErr {
 
 struct ReadIntegers;
 
-impl Visit for ReadIntegers {
+impl<'a> Visit<'a> for ReadIntegers {
     type Output = Vec<Option<Integer>>;
 
     fn integers(self, items: Items<impl Fn(usize) -> Option<Integer> + Sync>) -> Self::Output {
         (0..items.length).map(items.get).collect()
     }
 
-    fn strings<'a>(self, _: Items<impl Fn(usize) -> Option<&'a [u8]> + Sync>) -> Self::Output {
+    fn strings(self, _: Items<impl Fn(usize) -> Option<&'a [u8]> + Sync>) -> Self::Output {
         Vec::new()
     }
 }
