@@ -41,6 +41,9 @@ def dptop_command(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest
             file.write(stdin)
             file.seek(0)
             os.dup2(file.fileno(), 0)
+        own = open(0, closefd=False)  # noqa: SIM115 - what Python keeps of standard input lives with it
+        monkeypatch.setattr(sys, "stdin", own)
+        monkeypatch.setattr(sys, "__stdin__", own)
         with pytest.raises(SystemExit) as exited:
             main()
         captured = capfdbinary.readouterr()

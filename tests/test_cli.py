@@ -104,7 +104,7 @@ CONTRADICTIONS: dict[str, tuple[tuple[str, ...], str]] = {
     "two forms of output": (("--json", "--table"), "exclude each other"),
     "a form and a file": (("--json", "-o", "x.csv"), "exclude each other"),
     "an output of no known form": (("-o", "x.txt"), r"output must end in .*\.csv.*; got '\.txt'\. Rename"),
-    "stdin twice": (("-", "-"), "standard input can be read once; got - 2 times"),
+    "stdin twice": (("-", "/dev/stdin"), "standard input can be read once; got it 2 times"),
 }
 
 

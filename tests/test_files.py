@@ -438,3 +438,50 @@ def test_nothing_that_python_took_of_standard_input_is_missing(tmp_path: Path, s
     refused = run("")
     assert refused.returncode == 1
     assert b"sys.stdin has read of it as text" in refused.stderr
+
+
+INSTEAD = {
+    "a larger buffer": (
+        "sys.stdin = open(0, buffering=4 << 20); sys.stdin.buffer.readline()",
+        b"sys.stdin was replaced",
+    ),
+    "a decompressor": (
+        "import gzip, io; sys.stdin = io.TextIOWrapper(gzip.GzipFile(fileobj=sys.stdin.buffer))",
+        b"sys.stdin was replaced",
+    ),
+    "nothing": ("sys.stdin.buffer.readline(); sys.stdin = None", b""),
+    "no descriptor": ("import io; sys.stdin.buffer.readline(); sys.stdin = io.StringIO()", b""),
+}
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdin", "/dev/fd/0"])
+@pytest.mark.parametrize("instead", INSTEAD)
+def test_standard_input_that_was_replaced_is_whole_or_refused(instead: str, name: str) -> None:
+    """What another object has taken is not known; what Python's own has kept is read, under every name."""
+    code, error = INSTEAD[instead]
+    script = AFTER_A_LINE.replace("sys.stdin{part}.readline()", code).replace('"-"', repr(name))
+    lines = b"".join(b"line %d\n" % number for number in range(5_000))
+    done = subprocess.run([sys.executable, "-c", script], input=lines, capture_output=True, check=False)
+    if error:
+        assert (done.returncode, done.stdout) == (1, b"")
+        assert error in done.stderr
+    else:
+        assert done.stdout == b"4999\n"
+
+
+def test_standard_input_that_cannot_be_read_is_told_in_words(tmp_path: Path) -> None:
+    """Open for writing only, for example."""
+    with (tmp_path / "out").open("wb") as file:
+        script = AFTER_A_LINE.replace("sys.stdin{part}.readline()", "")
+        done = subprocess.run([sys.executable, "-c", script], stdin=file, capture_output=True, check=False)
+    assert done.returncode == 1
+    assert b"SourceError: standard input" in done.stderr
+
+
+def test_nulls_are_found_in_dictionaries_of_views(tmp_path: Path) -> None:
+    """Of a kind that pyarrow does not cast."""
+    path = tmp_path / "t.arrow"
+    values = pyarrow.array(["a", "NA"], pyarrow.string_view())
+    column = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0, 1, 0, None], pyarrow.int8()), values)
+    path.write_bytes(arrow_file(pyarrow.table({"x": column})))
+    assert counted(path, nulls=["NA"]) == {"a": 2}

@@ -386,6 +386,16 @@ def test_a_release_reads_back_from_every_file(kind: str, tmp_path: Path) -> None
     assert [tuple(row.values()) for row in pq.read_table(tmp_path / "a.parquet").to_pylist()] == rows
 
 
+class TakesThree:
+    """An object that takes three bytes at a time, as one without a buffer may."""
+
+    taken = b""
+
+    def write(self, content: bytes) -> int:
+        self.taken += content[:3]
+        return len(content[:3])
+
+
 def test_a_release_is_written_to_an_open_file(tmp_path: Path) -> None:
     """An object open for bytes gets what a path gets, and stays open; text files and what is no file are refused."""
     result = result_of("text")
@@ -394,9 +404,13 @@ def test_a_release_is_written_to_an_open_file(tmp_path: Path) -> None:
         out = io.BytesIO()
         write(out)
         assert out.getvalue() == (tmp_path / "file").read_bytes()
-        for other in (io.StringIO(), 3, None, [b""]):
-            with pytest.raises(dptop.InvalidParameter, match=r"file must be a path or .*; got \w+\. Open"):
-                write(other)  # type: ignore[arg-type]
+        part_by_part = TakesThree()
+        write(part_by_part)  # type: ignore[arg-type]  # all of it that is used
+        assert part_by_part.taken == (tmp_path / "file").read_bytes()
+        with (tmp_path / "file").open("rb") as reading, (tmp_path / "text").open("w") as text:
+            for other in (io.StringIO(), reading, text, 3, None, [b""]):
+                with pytest.raises(dptop.InvalidParameter, match=r"file must be a path or .*; got \w+\. Open"):
+                    write(other)  # type: ignore[arg-type]
 
 
 def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:

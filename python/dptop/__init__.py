@@ -10,8 +10,7 @@ Count with a summary, publish with `release`, read the `Release`:
 ['/home', '/cart']
 """
 
-from importlib.metadata import version as _version
-
+from dptop import _native
 from dptop.errors import (
     BudgetExhausted,
     CorruptSummary,
@@ -31,7 +30,7 @@ from dptop.report import Release, Row
 from dptop.summary import SpaceSaving, load
 from dptop.tie import Tie
 
-__version__ = _version("dptop")
+__version__ = _native.VERSION
 
 __all__ = [
     "Budget",

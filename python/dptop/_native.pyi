@@ -13,6 +13,7 @@ __all__ = [
     "MAX_THREADS",
     "MIN_LABEL_BYTES",
     "TEXT_FORMATS",
+    "VERSION",
     "ArrowStream",
     "BatchWeights",
     "Input",
@@ -31,6 +32,7 @@ MAX_PARTITIONS: int
 MAX_THREADS: int
 MIN_LABEL_BYTES: int
 TEXT_FORMATS: tuple[str, ...]
+VERSION: str
 
 @final
 class LabelBatch:
@@ -95,7 +97,7 @@ class SpaceSaving:
     def identity(self) -> bytes: ...
     @property
     def kind(self) -> str | None: ...
-    def update(self, item: object, weight: int) -> None: ...
+    def update(self, item: object, weight: object) -> None: ...
     def extend(
         self, batches: list[LabelBatch], weights: BatchWeights | None, threads: int, reading: Reading
     ) -> None: ...

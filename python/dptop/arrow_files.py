@@ -85,14 +85,20 @@ def _labels(batch: Any, nulls: Sequence[bytes], rows: int) -> LabelBatch:
     if not (nulls and _can_match_nulls(batch.schema.types[0])):
         return LabelBatch.from_arrow(batch, column=False)
     column = batch.column(0)
-    if types.is_string_view(column.type):  # pyarrow cannot filter views
-        column = column.cast(pyarrow.large_string())
-    elif types.is_binary_view(column.type):
-        column = column.cast(pyarrow.large_binary())
+    if types.is_dictionary(column.type):
+        column = _without_views(column.dictionary).take(column.indices)
+    column = _without_views(column)
     missing = pyarrow.compute.is_in(
         column.cast(pyarrow.large_binary()), value_set=pyarrow.array(nulls, pyarrow.large_binary())
     )
     return LabelBatch.from_arrow(column.filter(pyarrow.compute.invert(missing)), column=True)
+
+
+def _without_views(column: Any) -> Any:
+    """Return text and bytes as types that pyarrow can take from and filter."""
+    if types.is_string_view(column.type):
+        return column.cast(pyarrow.large_string())
+    return column.cast(pyarrow.large_binary()) if types.is_binary_view(column.type) else column
 
 
 def _is_valid(batch: Any) -> bool:

@@ -15,16 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final, TextIO
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
 
 import dptop
 from dptop.errors import DptopError, InvalidParameter, MissingExtra, SourceError
-from dptop.files import FORMATS, STDIN, FileLabels, read_labels
+from dptop.files import FORMATS, FileLabels, is_stdin, read_labels
 from dptop.parameters import one_of
 from dptop.release import Request
 from dptop.summary import SpaceSaving, thread_count
-from dptop.table import terminal_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -128,8 +125,8 @@ def top(
     counted = SpaceSaving(capacity, partitions=partitions)
     thread_count(threads)
     inputs = [read_labels(file, column=column, format=format_, nulls=null or ()) for file in files]
-    if files.count(STDIN) > 1:
-        raise InvalidParameter(f"standard input can be read once; got - {files.count(STDIN)} times. Leave one.")
+    if (times := sum(map(is_stdin, files))) > 1:
+        raise InvalidParameter(f"standard input can be read once; got it {times} times. Leave one.")
     write = _destination(output, json=json, table=table)
     with _progress(files) as advance:
         _count(counted, inputs, threads, advance)
@@ -160,6 +157,10 @@ def _progress(files: list[str]) -> Iterator[Callable[[int], None]]:
     if not _is_terminal(sys.stderr):
         yield lambda _: None
         return
+    # here, as in a pipe neither bar nor table is wanted, and importing rich takes as long as a million lines
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
+
     columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("reading", total=_total_size(files))
@@ -169,7 +170,7 @@ def _progress(files: list[str]) -> Iterator[Callable[[int], None]]:
 def _total_size(files: list[str]) -> int | None:
     """Return the bytes of all files together, or None where one has no size, such as a pipe."""
     paths = [Path(file) for file in files]
-    if not all(name != STDIN and path.is_file() for name, path in zip(files, paths, strict=True)):
+    if not all(not is_stdin(name) and path.is_file() for name, path in zip(files, paths, strict=True)):
         return None
     return sum(path.stat().st_size for path in paths)
 
@@ -228,6 +229,8 @@ def _to_stdout(write: Callable[[Release, BinaryIO], None]) -> Callable[[Release]
 
 
 def _write_table(result: Release, file: BinaryIO) -> None:
+    from dptop.table import terminal_table
+
     file.write(terminal_table(result).encode(sys.stdout.encoding, "backslashreplace"))
 
 

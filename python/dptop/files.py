@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import ModuleType
 
-__all__ = ["FORMATS", "FileLabels", "read_labels"]
+__all__ = ["FORMATS", "FileLabels", "is_stdin", "read_labels"]
 
 FORMATS: Final = ("auto", *TEXT_FORMATS, "parquet", "arrow")
-STDIN: Final = "-"
+STDIN_NAMES: Final = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 STDIN_DESCRIPTOR: Final = 0
 SPOOL_BYTES: Final = 2**20
 BINARY_SUFFIXES: Final = (".parquet", ".pq", ".arrow", ".arrows", ".feather", ".ipc")
@@ -62,14 +62,15 @@ def read_labels(
     >>> planes = dptop.SpaceSaving(capacity=100)
     >>> planes.extend(dptop.read_labels(table, column="plane", nulls=["NA"]))
     """
-    if not isinstance(path, (str, os.PathLike)):
-        raise InvalidParameter(f"path must be a str or a path; got {type(path).__name__}. Name one file.")
     try:
-        os.fsencode(path)
+        if isinstance(path, bytes):
+            raise TypeError
+        name = os.fsdecode(path)
+        os.fsencode(name)
+    except TypeError:
+        raise InvalidParameter(f"path must be a str or a path; got {type(path).__name__}. Name one file.") from None
     except UnicodeEncodeError:
-        raise InvalidParameter(
-            "path must be a name that a file can have; got a lone surrogate. Name one file."
-        ) from None
+        raise InvalidParameter("path must be a name that a file can have; got a lone surrogate. Name one.") from None
     if column is not None:
         encoded("column", column, "Name one column, or leave it out.")
     if isinstance(nulls, (str, bytes)) or not isinstance(nulls, Iterable):
@@ -78,7 +79,7 @@ def read_labels(
             f"nulls must be several str, as in a list; got {shown(nulls)}. Pass a list, also of one."
         )
     texts = tuple(encoded("each of nulls", null, "Pass the texts that stand for a missing value.") for null in nulls)
-    return FileLabels(path, column, one_of("format", format, FORMATS), texts)
+    return FileLabels(name, column, one_of("format", format, FORMATS), texts)
 
 
 class FileLabels:
@@ -86,9 +87,7 @@ class FileLabels:
 
     _stdin_taken: ClassVar[bool] = False
 
-    def __init__(
-        self, path: str | os.PathLike[str], column: str | None, format_: str, nulls: tuple[bytes, ...]
-    ) -> None:
+    def __init__(self, path: str, column: str | None, format_: str, nulls: tuple[bytes, ...]) -> None:
         self._path = path
         self._column = column
         self._format = format_
@@ -99,12 +98,12 @@ class FileLabels:
     @property
     def name(self) -> str:
         """What messages call the file."""
-        return "standard input" if str(self._path) == STDIN else str(self._path) or "''"
+        return "standard input" if is_stdin(self._path) else self._path or "''"
 
     @property
     def rereadable(self) -> bool:
         """Whether the file can be read again from its start."""
-        if str(self._path) == STDIN:
+        if is_stdin(self._path):
             return False
         try:
             mode = Path(self._path).stat().st_mode
@@ -124,7 +123,7 @@ class FileLabels:
             raise type(error)(f"{self.name}: {error}") from None
 
     def _opened(self) -> Input:
-        if str(self._path) != STDIN:
+        if not is_stdin(self._path):
             return Input.from_path(Path(self._path))
         if FileLabels._stdin_taken:  # a part of it would be missing, and nobody would know
             raise SourceError("it can be read once, and was read before. Save it in a file to read it again.")
@@ -154,7 +153,7 @@ class FileLabels:
     @contextlib.contextmanager
     def _on_disk(self, file: Input) -> Iterator[Path]:
         """Give the content a path that can be read at any place: its own, or that of a temporary copy."""
-        if str(self._path) != STDIN and not file.compressed and Path(self._path).is_file():
+        if not is_stdin(self._path) and not file.compressed and Path(self._path).is_file():
             yield Path(self._path)
             return
         with tempfile.TemporaryFile() as spool:  # without a name, so that nothing of it outlives the process
@@ -170,25 +169,44 @@ class FileLabels:
             yield Path(f"/dev/fd/{spool.fileno()}")
 
 
+def is_stdin(path: str) -> bool:
+    """Return whether a path names standard input, by whichever of its names."""
+    return path in STDIN_NAMES
+
+
 def _read_ahead() -> bytes:
     """Return what Python has read of standard input and not handed out yet: it comes before what is left to read."""
+    if sys.stdin is not sys.__stdin__ and _descriptor(sys.stdin) == STDIN_DESCRIPTOR:
+        raise SourceError(
+            "sys.stdin was replaced by an object that reads it too, and what that took would be missing."
+            " Leave sys.stdin as it was."
+        )
+    if _descriptor(sys.__stdin__) != STDIN_DESCRIPTOR or not isinstance(sys.__stdin__, io.TextIOWrapper):
+        return b""  # closed: there is an error of its own for that
     try:
-        if not isinstance(sys.stdin, io.TextIOWrapper) or sys.stdin.fileno() != STDIN_DESCRIPTOR:
-            return b""
-    except (OSError, ValueError):
-        return b""  # something else stands in its place
-    try:
-        sys.stdin.reconfigure(errors=sys.stdin.errors)  # refused while it holds text that it has not handed out
+        sys.__stdin__.reconfigure(errors=sys.__stdin__.errors)  # refused while it holds text that is not handed out
     except io.UnsupportedOperation:
         raise SourceError(
             "sys.stdin has read of it as text, and a part of what it took would be missing."
             " Read with sys.stdin.buffer what comes before the labels."
         ) from None
-    ahead: bytes = sys.stdin.buffer.read1(SPOOL_BYTES)
-    return ahead
+    buffer = sys.__stdin__.buffer
+    if not isinstance(buffer, io.BufferedReader):
+        return b""  # python -u: nothing is kept
+    try:
+        return buffer.read(len(buffer.peek()))
+    except OSError:
+        return b""  # nothing was taken; reading on tells why it cannot be read
 
 
-def _format_by_content(file: Input, path: str | os.PathLike[str]) -> str:
+def _descriptor(stream: object) -> int | None:
+    try:
+        return stream.fileno()  # type: ignore[attr-defined, no-any-return]  # the except clause is the check
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def _format_by_content(file: Input, path: str) -> str:
     detected = file.detected
     if detected == "parquet":
         return "parquet"

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 from dptop import _native
 from dptop.atomic import replacing
-from dptop.errors import InvalidParameter, MissingExtra
+from dptop.errors import InvalidParameter, MissingExtra, SourceError
 from dptop.label import Label, ShortenedLabel
 
 if TYPE_CHECKING:
@@ -231,13 +231,31 @@ def _opened(file: str | os.PathLike[str] | BinaryIO) -> Iterator[BinaryIO]:
     if isinstance(file, (str, os.PathLike)):
         with replacing(file, private=False) as out:
             yield out
-    elif hasattr(file, "write") and not isinstance(file, io.TextIOBase):
-        yield file
+    elif hasattr(file, "write"):
+        content = io.BytesIO()
+        yield content
+        _write_whole(file, content.getvalue())
     else:
-        raise InvalidParameter(
-            f"file must be a path or an object open for writing bytes; got {type(file).__name__}."
-            " Open a file with mode 'wb'."
-        )
+        raise _no_file(file)
+
+
+def _write_whole(file: BinaryIO, content: bytes) -> None:
+    """Write all of it: an object without a buffer may take a part at a time, and says how much it took."""
+    while content:
+        try:
+            written = file.write(content)
+        except (TypeError, io.UnsupportedOperation):
+            raise _no_file(file) from None
+        if written is None and isinstance(file, io.RawIOBase):
+            raise SourceError("the object takes nothing at the moment. Write to one that waits, or to a path.")
+        content = content[written:] if written is not None else b""  # None: of an object that does not count
+
+
+def _no_file(file: object) -> InvalidParameter:
+    return InvalidParameter(
+        f"file must be a path or an object open for writing bytes; got {type(file).__name__}."
+        " Open a file with mode 'wb'."
+    )
 
 
 def _plain(item: Label) -> int | str | bytes:

@@ -6,14 +6,13 @@ Only `dptop.release` turns a summary into something public.
 from __future__ import annotations
 
 import contextlib
-from numbers import Number
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dptop import _native
 from dptop._native import MAX_CAPACITY, MAX_LABEL_BYTES, MAX_PARTITIONS, MAX_THREADS, MIN_LABEL_BYTES, Reading
 from dptop.atomic import reason, replacing
-from dptop.errors import CorruptSummary, DptopError, InvalidParameter, SourceError
+from dptop.errors import CorruptSummary, InvalidParameter, SourceError
 from dptop.label import Label, ShortenedLabel, label_order
 from dptop.parameters import whole_number
 from dptop.privacy import Budget, Ledger
@@ -125,18 +124,7 @@ class SpaceSaving:
             UnsupportedLabel: not an int, str or bytes, or not of the kind that this summary holds.
             InvalidParameter: a weight that is no whole number from 0 to 2^63 - 1, or a sum of weights above that.
         """
-        try:
-            if isinstance(weight, bool):
-                raise TypeError
-            self._tables.update(item, weight)
-        except DptopError:
-            raise
-        except (TypeError, OverflowError, ValueError):
-            # a weight is a part of the stream, and so may be what was passed in its place: neither is quoted
-            given = "another number" if isinstance(weight, Number) else f"a value of type {type(weight).__name__}"
-            raise InvalidParameter(
-                f"weight must be a whole number from 0 to 2**63 - 1; got {given}. Round it, or leave the item out."
-            ) from None
+        self._tables.update(item, weight)
 
     def extend(self, items: Any, weights: Any = None, *, threads: int = 1) -> None:
         """Count many items in their order: the same as `update` for each.

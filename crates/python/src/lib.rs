@@ -55,6 +55,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(table::table_stream, module)?)?;
     let text_formats = dptop_readers::Format::ALL.map(|format| format.name());
     module.add("TEXT_FORMATS", PyTuple::new(module.py(), text_formats)?)?;
+    module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     module.add("MAX_CAPACITY", space_saving::MAX_CAPACITY)?;
     module.add("MAX_LENGTH", space_saving::MAX_LENGTH)?;
     module.add("MAX_PARTITIONS", space_saving::MAX_PARTITIONS)?;

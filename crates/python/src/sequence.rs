@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{BinaryBuilder, LargeBinaryBuilder};
-use arrow_array::{Array, Int64Array};
+use arrow_array::builder::{BinaryBuilder, Int64Builder, LargeBinaryBuilder};
 use dptop_summaries::{Integer, Kind};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -34,6 +33,10 @@ pub fn with_item<R>(
     object: &Bound<'_, PyAny>,
     f: impl FnOnce(Option<Item<'_>>) -> PyResult<R>,
 ) -> PyResult<R> {
+    // most are of the very types, which takes no call to see
+    if object.is_exact_instance_of::<PyInt>() {
+        return f(Some(Item::Integer(integer(object)?)));
+    }
     if let Ok(text) = object.cast::<PyString>() {
         let text = text.to_str().map_err(|_| lone_surrogate())?;
         return f(Some(Item::Text(text)));
@@ -94,8 +97,12 @@ pub fn from_sequence(sequence: &Bound<'_, PyAny>) -> PyResult<LabelBatch> {
 
 /// What a walk over a sequence has found so far.
 enum Collected {
-    Nothing { nulls: usize },
-    Integers(Vec<Option<Integer>>),
+    Nothing {
+        nulls: usize,
+    },
+    Signed(Int64Builder),
+    /// Integers of which at least one is above the range of 64 bits with a sign.
+    Wide(Vec<Option<Integer>>),
     Strings(Kind, LargeBinaryBuilder),
 }
 
@@ -103,7 +110,11 @@ impl Collected {
     fn push(&mut self, item: Option<Item<'_>>) -> PyResult<()> {
         if let (Self::Nothing { nulls }, Some(first)) = (&*self, &item) {
             *self = match first.kind() {
-                Kind::Integer => Self::Integers(vec![None; *nulls]),
+                Kind::Integer => {
+                    let mut builder = Int64Builder::new();
+                    builder.append_nulls(*nulls);
+                    Self::Signed(builder)
+                }
                 kind => {
                     let mut builder = LargeBinaryBuilder::new();
                     (0..*nulls).for_each(|_| builder.append_null());
@@ -111,10 +122,21 @@ impl Collected {
                 }
             };
         }
+        if let (Self::Signed(builder), Some(Item::Integer(value))) = (&mut *self, &item)
+            && value.above_signed
+        {
+            let signed = builder.finish();
+            let wide = signed.iter().map(|value| value.map(Integer::from));
+            *self = Self::Wide(wide.collect());
+        }
         match (self, item) {
             (Self::Nothing { nulls }, _) => *nulls += 1,
-            (Self::Integers(values), None) => values.push(None),
-            (Self::Integers(values), Some(Item::Integer(value))) => values.push(Some(value)),
+            (Self::Signed(builder), None) => builder.append_null(),
+            (Self::Signed(builder), Some(Item::Integer(value))) => {
+                builder.append_value(value.bits as i64);
+            }
+            (Self::Wide(values), None) => values.push(None),
+            (Self::Wide(values), Some(Item::Integer(value))) => values.push(Some(value)),
             (Self::Strings(_, builder), None) => builder.append_null(),
             (Self::Strings(Kind::String, builder), Some(Item::Text(text))) => {
                 builder.append_value(text)
@@ -138,16 +160,10 @@ impl Collected {
                 (0..nulls).for_each(|_| builder.append_null());
                 LabelBatch::new(Kind::Bytes, Labels::Array(Arc::new(builder.finish())))
             }
-            Self::Integers(values) => {
-                let signed = values.iter().all(|v| !v.is_some_and(|v| v.above_signed));
-                if signed {
-                    let signed = values.iter().map(|v| v.map(|v| v.bits as i64));
-                    let array: Arc<dyn Array> = Arc::new(Int64Array::from_iter(signed));
-                    LabelBatch::new(Kind::Integer, Labels::Array(array))
-                } else {
-                    LabelBatch::new(Kind::Integer, Labels::Wide(values))
-                }
+            Self::Signed(mut builder) => {
+                LabelBatch::new(Kind::Integer, Labels::Array(Arc::new(builder.finish())))
             }
+            Self::Wide(values) => LabelBatch::new(Kind::Integer, Labels::Wide(values)),
             Self::Strings(kind, mut builder) => {
                 LabelBatch::new(kind, Labels::Array(Arc::new(builder.finish())))
             }

@@ -12,7 +12,7 @@ use pyo3::types::{PyBytes, PyString};
 use crate::batch::LabelBatch;
 use crate::errors::{CorruptSummary, InvalidParameter, SourceError, no_entropy, refused};
 use crate::sequence::{Item, with_item};
-use crate::weights::BatchWeights;
+use crate::weights::{BatchWeights, weight_of};
 
 /// The minimum counter of a partition, and its counters.
 type Counters = (u64, Vec<u64>);
@@ -148,10 +148,8 @@ impl SpaceSaving {
         self.with(py, |tables| tables.kind().map(Kind::name))
     }
 
-    fn update(&self, item: &Bound<'_, PyAny>, weight: u64) -> PyResult<()> {
-        if weight > i64::MAX as u64 {
-            return Err(refused(core::ExtendError::TooLong)); // a null's weight counts for nothing, but has a range
-        }
+    fn update(&self, item: &Bound<'_, PyAny>, weight: &Bound<'_, PyAny>) -> PyResult<()> {
+        let weight = weight_of(weight)?;
         let py = item.py();
         with_item(item, |item| {
             self.with(py, |tables| {

@@ -2,6 +2,7 @@
 
 use dptop_summaries::{ExtendError, Integer, Items, Kind, Weights};
 use pyo3::prelude::*;
+use pyo3::types::PyBool;
 
 use crate::batch::{LabelBatch, Labels, Visit, with_array};
 use crate::errors::InvalidParameter;
@@ -67,6 +68,26 @@ fn refused(what: &str) -> PyErr {
     InvalidParameter::new_err(format!(
         "weights must be whole numbers from 0 to 2**63 - 1; got {what}. Cast, fill or filter them."
     ))
+}
+
+/// The weight of one item. It is a part of the stream, and so may be what was passed in its place: it is not quoted.
+pub fn weight_of(object: &Bound<'_, PyAny>) -> PyResult<u64> {
+    let weight = if object.is_instance_of::<PyBool>() {
+        None
+    } else {
+        object.extract::<i64>().ok()
+    };
+    weight
+        .and_then(|weight| u64::try_from(weight).ok())
+        .ok_or_else(|| {
+            let given = match object.get_type().name() {
+                Ok(name) if name != "int" => format!("a value of type {name}"),
+                _ => "another one".to_owned(),
+            };
+            InvalidParameter::new_err(format!(
+                "weight must be a whole number from 0 to 2**63 - 1; got {given}. Round it, or leave the item out."
+            ))
+        })
 }
 
 struct ReadIntegers;

@@ -228,6 +228,9 @@ impl<B> Work<'_, B> {
     where
         B: Batch<L>,
     {
+        if self.batch.len() == 1 {
+            return self.apply_one(groups); // a call for each item has no use for the rest
+        }
         let workers = threads.min(groups.len()).min(MAX_THREADS);
         if workers > 1 {
             return self.apply_shared(groups, workers);
@@ -236,6 +239,17 @@ impl<B> Work<'_, B> {
             #[inline(always)]
             || self.apply_alone(groups),
         );
+    }
+
+    fn apply_one<L: Store, G: Group<L>>(&self, groups: &mut [G])
+    where
+        B: Batch<L>,
+    {
+        let (mut digests, mut shortened) = (Digests::default(), Vec::new());
+        let hash = self.hash(0, &mut digests, &mut shortened);
+        let (group, table) = self.routing.locate(self.routing.partition(hash));
+        let group = &mut groups[group];
+        self.count(group, table, 0, hash, &digests, &mut shortened);
     }
 
     #[inline(always)]
