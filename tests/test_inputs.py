@@ -614,6 +614,17 @@ def test_a_wrong_weight_of_one_item_is_refused(weight: Any) -> None:
     assert summary.to_bytes() == state
 
 
+def test_an_interruption_inside_a_weight_passes_through() -> None:
+    """It is no wrong weight."""
+
+    class Interrupted:
+        def __index__(self) -> int:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        dptop.SpaceSaving(10).update("a", Interrupted())  # type: ignore[arg-type]
+
+
 def test_the_range_of_a_stream_is_used_to_its_end() -> None:
     """Weights may sum to 2^63 - 1 and not to one more, over several calls too."""
     summary = dptop.SpaceSaving(2)

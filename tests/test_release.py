@@ -396,6 +396,16 @@ class TakesThree:
         return len(content[:3])
 
 
+class Answers:
+    """An object that answers a write with something."""
+
+    def __init__(self, answer: object) -> None:
+        self.answer = answer
+
+    def write(self, content: bytes) -> object:
+        return self.answer
+
+
 def test_a_release_is_written_to_an_open_file(tmp_path: Path) -> None:
     """An object open for bytes gets what a path gets, and stays open; text files and what is no file are refused."""
     result = result_of("text")
@@ -407,6 +417,11 @@ def test_a_release_is_written_to_an_open_file(tmp_path: Path) -> None:
         part_by_part = TakesThree()
         write(part_by_part)  # type: ignore[arg-type]  # all of it that is used
         assert part_by_part.taken == (tmp_path / "file").read_bytes()
+        for refused in (0, -1, 10**6):
+            with pytest.raises(dptop.SourceError, match="takes no more"):
+                write(Answers(refused))  # type: ignore[arg-type]  # all of it that is used
+        for answer in (None, True, "written"):
+            write(Answers(answer))  # type: ignore[arg-type]  # all of it that is used
         with (tmp_path / "file").open("rb") as reading, (tmp_path / "text").open("w") as text:
             for other in (io.StringIO(), reading, text, 3, None, [b""]):
                 with pytest.raises(dptop.InvalidParameter, match=r"file must be a path or .*; got \w+\. Open"):

@@ -86,16 +86,21 @@ def _labels(batch: Any, nulls: Sequence[bytes], rows: int) -> LabelBatch:
         return LabelBatch.from_arrow(batch, column=False)
     column = batch.column(0)
     if types.is_dictionary(column.type):
-        column = _without_views(column.dictionary).take(column.indices)
-    column = _without_views(column)
-    missing = pyarrow.compute.is_in(
-        column.cast(pyarrow.large_binary()), value_set=pyarrow.array(nulls, pyarrow.large_binary())
-    )
+        missing = _is_in(column.dictionary, nulls).take(column.indices)
+    else:
+        column = _without_views(column)
+        missing = _is_in(column, nulls)
     return LabelBatch.from_arrow(column.filter(pyarrow.compute.invert(missing)), column=True)
 
 
+def _is_in(column: Any, nulls: Sequence[bytes]) -> Any:
+    """Return for each value whether it is one of the texts that stand for a missing one."""
+    values = _without_views(column).cast(pyarrow.large_binary())
+    return pyarrow.compute.is_in(values, value_set=pyarrow.array(nulls, pyarrow.large_binary()))
+
+
 def _without_views(column: Any) -> Any:
-    """Return text and bytes as types that pyarrow can take from and filter."""
+    """Return text and bytes as types that pyarrow can cast and filter."""
     if types.is_string_view(column.type):
         return column.cast(pyarrow.large_string())
     return column.cast(pyarrow.large_binary()) if types.is_binary_view(column.type) else column

@@ -7,7 +7,6 @@ has its types inferred: a line or cell is a label as it stands, in bytes.
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import stat
 import sys
@@ -27,7 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["FORMATS", "FileLabels", "is_stdin", "read_labels"]
 
 FORMATS: Final = ("auto", *TEXT_FORMATS, "parquet", "arrow")
-STDIN_NAMES: Final = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
+STDIN: Final = "-"
+STDIN_NAMES: Final = ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 STDIN_DESCRIPTOR: Final = 0
 SPOOL_BYTES: Final = 2**20
 BINARY_SUFFIXES: Final = (".parquet", ".pq", ".arrow", ".arrows", ".feather", ".ipc")
@@ -45,8 +45,8 @@ def read_labels(
     Nothing is opened before the first batch is asked for.
 
     Args:
-        path: a file, or "-" for what is left of standard input. gzip, zstd, bzip2 and xz are unpacked, by content, all
-            members.
+        path: a file, or "-" for standard input, or what sys.stdin.buffer has left of it; what other objects have read
+            of it is missing. gzip, zstd, bzip2 and xz are unpacked, by content, all members.
         column: of a table, by its exact name; may be left out where there is only one.
         format: "auto" goes by content, then by file name, then takes lines.
         nulls: texts that stand for a missing value, besides the empty cell; a list, also of one.
@@ -89,6 +89,7 @@ class FileLabels:
 
     def __init__(self, path: str, column: str | None, format_: str, nulls: tuple[bytes, ...]) -> None:
         self._path = path
+        self._is_stdin = is_stdin(path)
         self._column = column
         self._format = format_
         self._nulls = nulls
@@ -98,12 +99,12 @@ class FileLabels:
     @property
     def name(self) -> str:
         """What messages call the file."""
-        return "standard input" if is_stdin(self._path) else self._path or "''"
+        return "standard input" if self._is_stdin else self._path or "''"
 
     @property
     def rereadable(self) -> bool:
         """Whether the file can be read again from its start."""
-        if is_stdin(self._path):
+        if self._is_stdin:
             return False
         try:
             mode = Path(self._path).stat().st_mode
@@ -123,12 +124,13 @@ class FileLabels:
             raise type(error)(f"{self.name}: {error}") from None
 
     def _opened(self) -> Input:
-        if not is_stdin(self._path):
+        if not self._is_stdin:
             return Input.from_path(Path(self._path))
         if FileLabels._stdin_taken:  # a part of it would be missing, and nobody would know
             raise SourceError("it can be read once, and was read before. Save it in a file to read it again.")
+        ahead = _read_ahead()
         FileLabels._stdin_taken = True
-        return Input.from_stdin(_read_ahead())
+        return Input.from_stdin(ahead)
 
     def _batches(self) -> Iterator[LabelBatch]:
         file = self._opened()
@@ -153,7 +155,7 @@ class FileLabels:
     @contextlib.contextmanager
     def _on_disk(self, file: Input) -> Iterator[Path]:
         """Give the content a path that can be read at any place: its own, or that of a temporary copy."""
-        if not is_stdin(self._path) and not file.compressed and Path(self._path).is_file():
+        if not self._is_stdin and not file.compressed and Path(self._path).is_file():
             yield Path(self._path)
             return
         with tempfile.TemporaryFile() as spool:  # without a name, so that nothing of it outlives the process
@@ -170,31 +172,33 @@ class FileLabels:
 
 
 def is_stdin(path: str) -> bool:
-    """Return whether a path names standard input, by whichever of its names."""
-    return path in STDIN_NAMES
+    """Return whether a path names standard input; one that opens a redirected file from its start does not."""
+    if path == STDIN or os.path.normpath(path) in STDIN_NAMES:
+        return True
+    try:
+        there, here = Path(path).stat(), os.fstat(STDIN_DESCRIPTOR)
+    except (OSError, ValueError):
+        return False
+    return os.path.samestat(there, here) and not stat.S_ISREG(there.st_mode)
 
 
 def _read_ahead() -> bytes:
     """Return what Python has read of standard input and not handed out yet: it comes before what is left to read."""
-    if sys.stdin is not sys.__stdin__ and _descriptor(sys.stdin) == STDIN_DESCRIPTOR:
-        raise SourceError(
-            "sys.stdin was replaced by an object that reads it too, and what that took would be missing."
-            " Leave sys.stdin as it was."
-        )
-    if _descriptor(sys.__stdin__) != STDIN_DESCRIPTOR or not isinstance(sys.__stdin__, io.TextIOWrapper):
-        return b""  # closed: there is an error of its own for that
+    stdin, own = getattr(sys, "stdin", None), sys.__stdin__
+    if own is None:
+        return b""  # closed before Python began, which the reader tells
     try:
-        sys.__stdin__.reconfigure(errors=sys.__stdin__.errors)  # refused while it holds text that is not handed out
-    except io.UnsupportedOperation:
+        if stdin is not own and _descriptor(stdin) == STDIN_DESCRIPTOR:
+            raise ValueError  # an object in its place that reads it too
+        own.reconfigure(errors=own.errors)  # refused while it holds text, or if it is closed
+        buffer = own.buffer
+        ahead = buffer.peek()  # type: ignore[attr-defined]  # of a BufferedReader, which a process begins with
+        return bytes(buffer.read(len(ahead)))
+    except (AttributeError, ValueError):
         raise SourceError(
-            "sys.stdin has read of it as text, and a part of what it took would be missing."
-            " Read with sys.stdin.buffer what comes before the labels."
+            "what sys.stdin has read of it would be missing, as it was read as text, replaced or closed. Read"
+            " with sys.stdin.buffer what comes before the labels, and leave sys.stdin as it was."
         ) from None
-    buffer = sys.__stdin__.buffer
-    if not isinstance(buffer, io.BufferedReader):
-        return b""  # python -u: nothing is kept
-    try:
-        return buffer.read(len(buffer.peek()))
     except OSError:
         return b""  # nothing was taken; reading on tells why it cannot be read
 

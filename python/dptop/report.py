@@ -244,11 +244,13 @@ def _write_whole(file: BinaryIO, content: bytes) -> None:
     while content:
         try:
             written = file.write(content)
-        except (TypeError, io.UnsupportedOperation):
+        except (TypeError, ValueError):  # also of a file that is closed, or open for reading
             raise _no_file(file) from None
-        if written is None and isinstance(file, io.RawIOBase):
-            raise SourceError("the object takes nothing at the moment. Write to one that waits, or to a path.")
-        content = content[written:] if written is not None else b""  # None: of an object that does not count
+        if type(written) is not int and not isinstance(file, io.RawIOBase):
+            return  # an object that does not count takes all
+        if written is None or not 0 < written <= len(content):
+            raise SourceError("the object takes no more of the content. Write to one that waits, or to a path.")
+        content = content[written:]
 
 
 def _no_file(file: object) -> InvalidParameter:

@@ -1,6 +1,7 @@
 //! Weights: how often each item of a batch counts.
 
 use dptop_summaries::{ExtendError, Integer, Items, Kind, Weights};
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
 
@@ -72,22 +73,20 @@ fn refused(what: &str) -> PyErr {
 
 /// The weight of one item. It is a part of the stream, and so may be what was passed in its place: it is not quoted.
 pub fn weight_of(object: &Bound<'_, PyAny>) -> PyResult<u64> {
-    let weight = if object.is_instance_of::<PyBool>() {
-        None
-    } else {
-        object.extract::<i64>().ok()
+    let number = match object.extract::<i64>() {
+        Ok(number) if !object.is_instance_of::<PyBool>() => u64::try_from(number).ok(),
+        Err(error) if !error.is_instance_of::<PyException>(object.py()) => return Err(error),
+        _ => None,
     };
-    weight
-        .and_then(|weight| u64::try_from(weight).ok())
-        .ok_or_else(|| {
-            let given = match object.get_type().name() {
-                Ok(name) if name != "int" => format!("a value of type {name}"),
-                _ => "another one".to_owned(),
-            };
-            InvalidParameter::new_err(format!(
-                "weight must be a whole number from 0 to 2**63 - 1; got {given}. Round it, or leave the item out."
-            ))
-        })
+    number.ok_or_else(|| {
+        let given = match object.get_type().name() {
+            Ok(name) if name != "int" => format!("a value of type {name}"),
+            _ => "a number out of that range".to_owned(),
+        };
+        InvalidParameter::new_err(format!(
+            "weight must be a whole number from 0 to 2**63 - 1; got {given}. Round it, or leave the item out."
+        ))
+    })
 }
 
 struct ReadIntegers;
