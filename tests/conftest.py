@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -35,7 +36,7 @@ def dptop_command(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest
     own_stdin = os.dup(0)
 
     def run(*arguments: object, stdin: bytes = b"") -> Outcome:
-        monkeypatch.setattr(FileLabels, "_stdin_taken", False)
+        monkeypatch.setattr(FileLabels, "_stdin", threading.Lock())
         monkeypatch.setattr(sys, "argv", ["dptop", *map(str, arguments)])
         with tempfile.TemporaryFile() as file:
             file.write(stdin)

@@ -468,6 +468,50 @@ def test_standard_input_that_was_replaced_is_whole_or_refused(instead: str, name
         assert b"what sys.stdin has read of it would be missing" in done.stderr
 
 
+BY_TWO = """
+import threading
+import dptop
+outcomes = []
+def read():
+    summary = dptop.SpaceSaving(10_000)
+    try:
+        summary.extend(dptop.read_labels("-"))
+    except dptop.SourceError:
+        outcomes.append(0)
+    else:
+        outcomes.append(len(summary.private_counters()))
+threads = [threading.Thread(target=read) for _ in range(2)]
+[thread.start() for thread in threads]
+print("begun", flush=True)
+[thread.join() for thread in threads]
+print(sorted(outcomes))
+"""
+
+
+def test_standard_input_is_read_by_one_of_two_threads() -> None:
+    """Also where its writer is slow to begin, and the first waits for it."""
+    with subprocess.Popen([sys.executable, "-c", BY_TWO], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"begun\n"
+        out, _ = process.communicate(b"".join(b"line %d\n" % number for number in range(5_000)))
+    assert out == b"[0, 5000]\n"
+
+
+def test_a_device_that_is_standard_input_too_is_opened_again() -> None:
+    """Services have /dev/null there."""
+    script = "import dptop; s = dptop.SpaceSaving(9); [s.extend(dptop.read_labels('/dev/null')) for _ in range(2)]"
+    subprocess.run([sys.executable, "-c", script], stdin=subprocess.DEVNULL, check=True)
+
+
+def test_nulls_are_found_in_text_with_a_meaning(tmp_path: Path) -> None:
+    """As in an Arrow extension type."""
+    path = tmp_path / "t.parquet"
+    storage = pyarrow.array(["a", "NA", None])
+    column = pyarrow.ExtensionArray.from_storage(pyarrow.json_(pyarrow.string()), storage)
+    path.write_bytes(parquet(pyarrow.table({"x": column})))
+    assert counted(path, nulls=["NA"]) == {"a": 1}
+
+
 def test_standard_input_that_cannot_be_read_is_told_in_words(tmp_path: Path) -> None:
     """Open for writing only, for example."""
     with (tmp_path / "out").open("wb") as file:

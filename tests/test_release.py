@@ -420,8 +420,10 @@ def test_a_release_is_written_to_an_open_file(tmp_path: Path) -> None:
         for refused in (0, -1, 10**6):
             with pytest.raises(dptop.SourceError, match="takes no more"):
                 write(Answers(refused))  # type: ignore[arg-type]  # all of it that is used
-        for answer in (None, True, "written"):
+        for answer in (None, True):
             write(Answers(answer))  # type: ignore[arg-type]  # all of it that is used
+        with pytest.raises(dptop.InvalidParameter, match="file must be"):
+            write(Answers("a promise"))  # type: ignore[arg-type]  # all of it that is used
         with (tmp_path / "file").open("rb") as reading, (tmp_path / "text").open("w") as text:
             for other in (io.StringIO(), reading, text, 3, None, [b""]):
                 with pytest.raises(dptop.InvalidParameter, match=r"file must be a path or .*; got \w+\. Open"):

@@ -82,9 +82,11 @@ def _labels(batch: Any, nulls: Sequence[bytes], rows: int) -> LabelBatch:
             f"rows {rows + 1} to {rows + batch.num_rows}: a value breaks its column's type, or is text that is not"
             " UTF-8. Write the file again, bytes that are no text in a binary column."
         )
-    if not (nulls and _can_match_nulls(batch.schema.types[0])):
-        return LabelBatch.from_arrow(batch, column=False)
     column = batch.column(0)
+    if isinstance(column.type, pyarrow.BaseExtensionType):
+        column = column.storage
+    if not (nulls and _can_match_nulls(column.type)):
+        return LabelBatch.from_arrow(column, column=True)
     if types.is_dictionary(column.type):
         missing = _is_in(column.dictionary, nulls).take(column.indices)
     else:

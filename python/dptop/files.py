@@ -11,6 +11,7 @@ import os
 import stat
 import sys
 import tempfile
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -85,7 +86,8 @@ def read_labels(
 class FileLabels:
     """The labels of one file, read once, in batches of bounded size. See `read_labels`."""
 
-    _stdin_taken: ClassVar[bool] = False
+    _stdin: ClassVar[threading.Lock] = threading.Lock()
+    """Held by the one who reads standard input, for ever: another would miss a part of it, and nobody would know."""
 
     def __init__(self, path: str, column: str | None, format_: str, nulls: tuple[bytes, ...]) -> None:
         self._path = path
@@ -126,10 +128,13 @@ class FileLabels:
     def _opened(self) -> Input:
         if not self._is_stdin:
             return Input.from_path(Path(self._path))
-        if FileLabels._stdin_taken:  # a part of it would be missing, and nobody would know
+        if not FileLabels._stdin.acquire(blocking=False):
             raise SourceError("it can be read once, and was read before. Save it in a file to read it again.")
-        ahead = _read_ahead()
-        FileLabels._stdin_taken = True
+        try:
+            ahead = _read_ahead()
+        except BaseException:
+            FileLabels._stdin.release()  # nothing was taken
+            raise
         return Input.from_stdin(ahead)
 
     def _batches(self) -> Iterator[LabelBatch]:
@@ -179,7 +184,8 @@ def is_stdin(path: str) -> bool:
         there, here = Path(path).stat(), os.fstat(STDIN_DESCRIPTOR)
     except (OSError, ValueError):
         return False
-    return os.path.samestat(there, here) and not stat.S_ISREG(there.st_mode)
+    streams = stat.S_ISFIFO(there.st_mode) or stat.S_ISSOCK(there.st_mode) or os.isatty(STDIN_DESCRIPTOR)
+    return streams and os.path.samestat(there, here)  # a file, and /dev/null, can be opened again
 
 
 def _read_ahead() -> bytes:

@@ -11,6 +11,7 @@ import contextlib
 import importlib
 import io
 import json
+import operator
 import os
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
@@ -244,11 +245,12 @@ def _write_whole(file: BinaryIO, content: bytes) -> None:
     while content:
         try:
             written = file.write(content)
-        except (TypeError, ValueError):  # also of a file that is closed, or open for reading
+            if written is None or isinstance(written, bool):
+                written = 0 if isinstance(file, io.RawIOBase) else len(content)  # who does not count takes all
+            written = operator.index(written)
+        except (TypeError, ValueError):  # also of a file that is closed, open for reading, or asynchronous
             raise _no_file(file) from None
-        if type(written) is not int and not isinstance(file, io.RawIOBase):
-            return  # an object that does not count takes all
-        if written is None or not 0 < written <= len(content):
+        if not 0 < written <= len(content):
             raise SourceError("the object takes no more of the content. Write to one that waits, or to a path.")
         content = content[written:]
 

@@ -1,7 +1,7 @@
 //! Weights: how often each item of a batch counts.
 
 use dptop_summaries::{ExtendError, Integer, Items, Kind, Weights};
-use pyo3::exceptions::PyException;
+use pyo3::exceptions::{PyException, PyOverflowError};
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
 
@@ -73,20 +73,21 @@ fn refused(what: &str) -> PyErr {
 
 /// The weight of one item. It is a part of the stream, and so may be what was passed in its place: it is not quoted.
 pub fn weight_of(object: &Bound<'_, PyAny>) -> PyResult<u64> {
-    let number = match object.extract::<i64>() {
-        Ok(number) if !object.is_instance_of::<PyBool>() => u64::try_from(number).ok(),
-        Err(error) if !error.is_instance_of::<PyException>(object.py()) => return Err(error),
-        _ => None,
+    let py = object.py();
+    let is_number = !object.is_instance_of::<PyBool>();
+    let out_of_range = match object.extract::<i64>() {
+        Ok(number) if is_number && number >= 0 => return Ok(number as u64),
+        Ok(_) => is_number,
+        Err(error) if !error.is_instance_of::<PyException>(py) => return Err(error),
+        Err(error) => error.is_instance_of::<PyOverflowError>(py),
     };
-    number.ok_or_else(|| {
-        let given = match object.get_type().name() {
-            Ok(name) if name != "int" => format!("a value of type {name}"),
-            _ => "a number out of that range".to_owned(),
-        };
-        InvalidParameter::new_err(format!(
-            "weight must be a whole number from 0 to 2**63 - 1; got {given}. Round it, or leave the item out."
-        ))
-    })
+    let given = match object.get_type().name() {
+        Ok(name) if !out_of_range => format!("a value of type {name}"),
+        _ => "a number out of that range".to_owned(),
+    };
+    Err(InvalidParameter::new_err(format!(
+        "weight must be a whole number from 0 to 2**63 - 1; got {given}. Round it, or leave the item out."
+    )))
 }
 
 struct ReadIntegers;
