@@ -11,6 +11,7 @@
 
 use crate::radix_heap::RadixHeap;
 use crate::table::FREE;
+use crate::tags::ROW;
 
 /// Which of the labels at the minimum count is evicted. Only these two have a privacy proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,11 +154,12 @@ impl Victims {
             self.log.clear();
             older = gather(counts, self.logged, last_seen, u32::MAX);
         }
-        older.sort_unstable_by_key(|&slot| last_seen[slot as usize]);
+        older.sort_unstable();
         self.minimum = self.logged;
         std::mem::swap(&mut self.queue, &mut self.log);
         if !older.is_empty() {
-            self.queue.splice(0..0, older);
+            self.queue
+                .splice(0..0, older.into_iter().map(|word| word as u32));
         }
         self.start(now);
     }
@@ -189,28 +191,42 @@ impl Victims {
     }
 }
 
-/// The slots with a count that were last updated before `before`, in slot order.
-fn gather(counts: &[u64], count: u64, last_seen: &[u32], before: u32) -> Vec<u32> {
-    crate::cpu::best(|| gather_here(counts, count, last_seen, before))
+/// The slots with a count that were last updated before `before`, each as the word `last_seen << 32 | slot`, so that
+/// sorting needs no lookup.
+fn gather(counts: &[u64], count: u64, last_seen: &[u32], before: u32) -> Vec<u64> {
+    crate::cpu::best(
+        #[inline(always)]
+        || gather_here(counts, count, last_seen, before),
+    )
 }
 
 #[inline(always)]
-fn gather_here(counts: &[u64], count: u64, last_seen: &[u32], before: u32) -> Vec<u32> {
-    let mut slots = Vec::new();
-    for (number, (counts, seen)) in counts.chunks(16).zip(last_seen.chunks(16)).enumerate() {
-        let there = |(&c, &s): (&u64, &u32)| (c == count) & (s < before);
-        if counts
+fn gather_here(counts: &[u64], count: u64, last_seen: &[u32], before: u32) -> Vec<u64> {
+    const HITS: usize = 32 * ROW; // a block of rows, all of which may be hits
+    let mut gathered = Vec::new();
+    let blocks = counts.chunks(HITS).zip(last_seen.chunks(HITS));
+    for (block, (counts, last_seen)) in blocks.enumerate() {
+        let mut hits = [0; HITS];
+        let mut number = 0;
+        let rows = counts
+            .as_chunks::<ROW>()
+            .0
             .iter()
-            .zip(seen)
-            .fold(false, |any, slot| any | there(slot))
-        {
-            let hits = counts
-                .iter()
-                .zip(seen)
-                .enumerate()
-                .filter(|(_, slot)| there(*slot));
-            slots.extend(hits.map(|(offset, _)| (number * 16 + offset) as u32));
+            .zip(last_seen.as_chunks::<ROW>().0);
+        for (row, (counts, seen)) in rows.enumerate() {
+            let there: [bool; ROW] =
+                std::array::from_fn(|i| (counts[i] == count) & (seen[i] < before));
+            if !there.iter().fold(false, |any, &is| any | is) {
+                continue;
+            }
+            // each is written, and kept by going on behind it: hits follow no pattern that a branch could learn
+            for offset in 0..ROW {
+                let slot = block * HITS + row * ROW + offset;
+                hits[number % HITS] = u64::from(seen[offset]) << 32 | slot as u64;
+                number += usize::from(there[offset]);
+            }
         }
+        gathered.extend_from_slice(&hits[..number.min(HITS)]);
     }
-    slots
+    gathered
 }
