@@ -143,8 +143,7 @@ class SpaceSaving:
                 the items of the stream as it came: in counts that were added up first, one item more may move a label
                 past others, which no release covers. With weights all of both is in memory before the first item is
                 counted; give a long stream piece by piece.
-            threads: workers that share the partitions, 1 to 64; more than partitions do nothing; it helps above about
-                100,000 counters: measure.
+            threads: workers that share the partitions, 1 to 64; more than there are partitions do nothing.
 
         Raises:
             UnsupportedLabel: items that are no labels, or of another kind than this summary holds.

@@ -1,7 +1,6 @@
 //! Applying a batch of items to tables, in stream order, by one worker or several.
 
 use std::marker::PhantomData;
-use std::ops::Range;
 
 use crate::label::{
     self, ByteString, ByteStrings, Digest, HashKey, Integer, Integers, Kind, Store,
@@ -10,8 +9,7 @@ use crate::space_saving::MAX_THREADS;
 
 /// Items that are hashed before the first of them is counted: their labels are on the way from memory by then.
 const HASHED_BLOCK: usize = 64;
-/// Items that several workers hash before the first of them is counted.
-const SHARED_BLOCK: usize = 1 << 16;
+const _: () = assert!(HASHED_BLOCK <= 1 << u8::BITS, "offsets in a block are bytes");
 
 /// How often each item of a batch counts.
 #[derive(Clone, Copy, Debug)]
@@ -231,14 +229,27 @@ impl<B> Work<'_, B> {
         if self.batch.len() == 1 {
             return self.apply_one(groups); // a call for each item has no use for the rest
         }
-        let workers = threads.min(groups.len()).min(MAX_THREADS);
-        if workers > 1 {
-            return self.apply_shared(groups, workers);
+        if self.routing.partitions == 1 {
+            return crate::cpu::best(
+                #[inline(always)]
+                || self.apply_to_table(&mut groups[0]),
+            );
         }
-        crate::cpu::best(
-            #[inline(always)]
-            || self.apply_alone(groups),
-        );
+        let owned = groups.len().div_ceil(threads.clamp(1, MAX_THREADS));
+        let worker = |first, own: &mut [G]| {
+            crate::cpu::best(
+                #[inline(always)]
+                || self.apply_to_groups(own, first),
+            );
+        };
+        if owned == groups.len() {
+            return worker(0, groups);
+        }
+        std::thread::scope(|scope| {
+            for (number, own) in groups.chunks_mut(owned).enumerate() {
+                scope.spawn(move || worker(number * owned, own));
+            }
+        });
     }
 
     fn apply_one<L: Store, G: Group<L>>(&self, groups: &mut [G])
@@ -253,7 +264,7 @@ impl<B> Work<'_, B> {
     }
 
     #[inline(always)]
-    fn apply_alone<L: Store, G: Group<L>>(&self, groups: &mut [G])
+    fn apply_to_table<L: Store, G: Group<L>>(&self, table: &mut G)
     where
         B: Batch<L>,
     {
@@ -267,46 +278,54 @@ impl<B> Work<'_, B> {
                 self.expect(block + offset + HASHED_BLOCK);
                 *hash = self.hash(block + offset, &mut digests, &mut shortened);
             }
-            if self.routing.partitions == 1 {
-                for (offset, &hash) in hashes.iter().enumerate() {
-                    self.count(
-                        &mut groups[0],
-                        0,
-                        block + offset,
-                        hash,
-                        &digests,
-                        &mut shortened,
-                    );
-                }
-                continue;
+            for (offset, &hash) in hashes.iter().enumerate() {
+                self.count(table, 0, block + offset, hash, &digests, &mut shortened);
+            }
+        }
+    }
+
+    /// Count what belongs to some neighbouring groups, of which `first` is the number of the first. A worker hashes all
+    /// items: that takes it less time than to be told by others which are its own, and workers do not wait for each other.
+    #[inline(always)]
+    fn apply_to_groups<L: Store, G: Group<L>>(&self, groups: &mut [G], first: usize)
+    where
+        B: Batch<L>,
+    {
+        let mut hashes = [0; HASHED_BLOCK];
+        let mut offsets = [0; HASHED_BLOCK];
+        let mut digests = Digests::default();
+        let mut shortened = Vec::new();
+        for block in (0..self.batch.len()).step_by(HASHED_BLOCK) {
+            digests.0.clear();
+            let mut own = 0;
+            for offset in 0..HASHED_BLOCK.min(self.batch.len() - block) {
+                self.expect(block + offset + HASHED_BLOCK);
+                let hash = self.hash(block + offset, &mut digests, &mut shortened);
+                let (group, _) = self.routing.locate(self.routing.partition(hash));
+                (hashes[own], offsets[own]) = (hash, offset as u8); // and the next one over it, if it is none
+                own += usize::from(group.wrapping_sub(first) < groups.len());
             }
             if groups[0].is_large() {
-                self.ask_ahead(groups, hashes);
+                self.ask_ahead(groups, first, &hashes[..own]);
             }
-            for (offset, &hash) in hashes.iter().enumerate() {
+            for (&hash, &offset) in hashes[..own].iter().zip(&offsets) {
                 let (group, table) = self.routing.locate(self.routing.partition(hash));
-                self.count(
-                    &mut groups[group],
-                    table,
-                    block + offset,
-                    hash,
-                    &digests,
-                    &mut shortened,
-                );
+                let (group, position) = (&mut groups[group - first], block + usize::from(offset));
+                self.count(group, table, position, hash, &digests, &mut shortened);
             }
         }
     }
 
     /// Have the memory for a block of items on its way before the first of them is counted.
     #[inline(always)]
-    fn ask_ahead<L: Store, G: Group<L>>(&self, groups: &[G], hashes: &[u64]) {
+    fn ask_ahead<L: Store, G: Group<L>>(&self, groups: &[G], first: usize, hashes: &[u64]) {
         for &hash in hashes {
             let (group, table) = self.routing.locate(self.routing.partition(hash));
-            groups[group].expect(table);
+            groups[group - first].expect(table);
         }
         for &hash in hashes {
             let (group, table) = self.routing.locate(self.routing.partition(hash));
-            groups[group].seek(table, hash);
+            groups[group - first].seek(table, hash);
         }
     }
 
@@ -355,92 +374,6 @@ impl<B> Work<'_, B> {
             group.update(table, hash, label, weight);
         }
     }
-
-    /// Each worker owns neighbouring groups. Block by block it hashes a piece of the items and lists them by their owners;
-    /// then it counts what all workers have listed for it, in stream order, so that every table sees what it would see
-    /// with one worker. The next block is hashed in the same turn: workers meet once a block.
-    fn apply_shared<L: Store, G: Group<L>>(&self, groups: &mut [G], workers: usize)
-    where
-        B: Batch<L>,
-    {
-        let owned = groups.len().div_ceil(workers);
-        let workers = groups.len().div_ceil(owned);
-        let owners: Vec<usize> = (0..groups.len()).map(|group| group / owned).collect();
-        let mut listed = vec![Piece::new(workers); workers];
-        let mut next = listed.clone();
-        let mut counted = 0;
-        let mut hashed = 0;
-        while counted < self.batch.len() {
-            let end = self.batch.len().min(hashed + SHARED_BLOCK);
-            let length = (end - hashed).div_ceil(workers);
-            std::thread::scope(|scope| {
-                let work = groups.chunks_mut(owned).zip(&mut next).enumerate();
-                for (worker, (own, next)) in work {
-                    let (listed, owners) = (&listed, &owners);
-                    let start = end.min(hashed + worker * length);
-                    scope.spawn(move || {
-                        crate::cpu::best(
-                            #[inline(always)]
-                            move || {
-                                for piece in listed {
-                                    self.count_listed(own, worker * owned, piece, worker);
-                                }
-                                self.list(start..end.min(start + length), owners, next);
-                            },
-                        );
-                    });
-                }
-            });
-            std::mem::swap(&mut listed, &mut next);
-            (counted, hashed) = (hashed, end);
-        }
-    }
-
-    /// List the items at some positions by the owner of their table.
-    #[inline(always)]
-    fn list<L: Store>(&self, positions: Range<usize>, owners: &[usize], piece: &mut Piece)
-    where
-        B: Batch<L>,
-    {
-        let mut shortened = Vec::new();
-        piece.lists.iter_mut().for_each(|list| list.0.clear());
-        piece.digests.0.clear();
-        for position in positions {
-            self.expect(position + HASHED_BLOCK);
-            let hash = self.hash(position, &mut piece.digests, &mut shortened);
-            let (group, _) = self.routing.locate(self.routing.partition(hash));
-            piece.lists[owners[group]].0.push(Listed { hash, position });
-        }
-    }
-
-    /// Count what a piece lists for a worker into its groups, of which `first` is the number of the first.
-    #[inline(always)]
-    fn count_listed<L: Store, G: Group<L>>(
-        &self,
-        groups: &mut [G],
-        first: usize,
-        piece: &Piece,
-        worker: usize,
-    ) where
-        B: Batch<L>,
-    {
-        let mut shortened = Vec::new();
-        let items = &piece.lists[worker].0;
-        for (number, &Listed { hash, position }) in items.iter().enumerate() {
-            if let Some(ahead) = items.get(number + HASHED_BLOCK) {
-                self.expect(ahead.position);
-            }
-            let (group, table) = self.routing.locate(self.routing.partition(hash));
-            self.count(
-                &mut groups[group - first],
-                table,
-                position,
-                hash,
-                &piece.digests,
-                &mut shortened,
-            );
-        }
-    }
 }
 
 /// The digests of the labels above the length limit among hashed items, by position in ascending order: an item is counted
@@ -461,33 +394,4 @@ impl Digests {
         let found = self.0.binary_search_by_key(&position, |&(at, _)| at);
         self.0[found.expect("an item is hashed before it is counted")].1
     }
-}
-
-/// What a worker has hashed of a block, for all workers to count.
-#[derive(Clone)]
-struct Piece {
-    /// For each worker the items that it counts.
-    lists: Vec<List>,
-    digests: Digests,
-}
-
-impl Piece {
-    fn new(workers: usize) -> Self {
-        Self {
-            lists: vec![List::default(); workers],
-            digests: Digests::default(),
-        }
-    }
-}
-
-/// Items for one worker, on cache lines of their own: another worker appends to the next list at the same time.
-#[derive(Clone, Default)]
-#[repr(align(128))]
-struct List(Vec<Listed>);
-
-/// An item that has been hashed, for the owner of its table.
-#[derive(Clone, Copy)]
-struct Listed {
-    hash: u64,
-    position: usize,
 }
