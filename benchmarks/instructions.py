@@ -6,9 +6,9 @@
 Not gungraun, which does this for whole benchmark suites: it wants a runner installed in its own version and keeps its
 baselines among the build products; ours is a file under review.
 
-A count depends on the compiler and on the vector instructions that valgrind offers, so the baseline names both. Another
-compiler is compared all the same, and named in the message if the comparison fails; each set of vector instructions has
-a baseline of its own. Noise alone draws real entropy: its count varies by less than a percent.
+A count depends on the compiler and on the vector instructions that valgrind offers, so the baseline names both. With
+another compiler the counts are shown and not judged; each set of vector instructions has a baseline of its own. Noise
+alone draws real entropy: its count varies by less than a percent.
 """
 
 from __future__ import annotations
@@ -87,11 +87,13 @@ def main() -> None:
     if renew:
         baselines[path] = {"compiler": compiler, "instructions": counts}
         BASELINE.write_text(json.dumps(baselines, indent=2, sort_keys=True) + "\n")
-    if path not in baselines:
-        sys.exit(
-            f"{BASELINE.name} has no baseline for the vector instructions that valgrind offers here: {path!r}; it has"
-            f" {', '.join(map(repr, baselines)) or 'none'}. Add one, on a tree that is known to be fast: {RENEW}"
+    if path not in baselines:  # of another machine: there is nothing to compare with, which is no regression
+        print(
+            f"NOT COMPARED: {BASELINE.name} has no baseline for the vector instructions that valgrind offers here:"
+            f" {path!r}; it has {', '.join(map(repr, baselines)) or 'none'}. Add one, on a tree that is known to be"
+            f" fast: {RENEW}"
         )
+        return
     baseline = baselines[path]
     known: dict[str, int] = baseline["instructions"]
     print(f"{path}; {compiler}; baseline by {baseline['compiler']}")
@@ -107,17 +109,15 @@ def main() -> None:
             worse.append(name)
         remark = "  WORSE" if ratio > LIMIT else "  better: renew the baseline" if ratio < 1 / LIMIT else ""
         print(f"{name:42}{known[name] / 1e6:10.2f}{counts[name] / 1e6:10.2f}{ratio:8.3f}{remark}")
-    if worse:
-        other = (
-            f" The compiler is not the baseline's ({compiler}, not {baseline['compiler']}): where the parent commit has"
-            " the same counts, it is the cause."
-            if compiler != baseline["compiler"]
-            else ""
-        )
-        sys.exit(
-            f"instruction counts must stay within {LIMIT - 1:.0%} of the baseline; these do not: {', '.join(worse)}."
-            f"{other} Make them fast again, or accept the counts: {RENEW}"
-        )
+    if not worse:
+        return
+    if compiler != baseline["compiler"]:  # it may be the cause, and nobody's change is
+        print(f"NOT JUDGED: the compiler is {compiler}, the baseline's {baseline['compiler']}. Renew it: {RENEW}")
+        return
+    sys.exit(
+        f"instruction counts must stay within {LIMIT - 1:.0%} of the baseline; these do not: {', '.join(worse)}."
+        f" Make them fast again, or accept the counts: {RENEW}"
+    )
 
 
 if __name__ == "__main__":
