@@ -146,6 +146,8 @@ pub(crate) trait Store: Default + Send {
     fn hash(label: Self::Ref<'_>, key: &HashKey) -> u64;
     /// Ask for the memory of a slot's label.
     fn expect(&self, slot: usize);
+    /// Let a slot that is to be set next have the room of one whose label is gone.
+    fn give_room(&mut self, from: usize, to: usize);
     fn get(&self, slot: usize) -> Self::Ref<'_>;
     fn matches(&self, slot: usize, label: Self::Ref<'_>) -> bool;
     fn set(&mut self, slot: usize, label: Self::Ref<'_>);
@@ -195,6 +197,9 @@ impl Store for Integers {
     fn expect(&self, slot: usize) {
         crate::cpu::prefetch(&self.bits, slot);
     }
+
+    #[inline(always)]
+    fn give_room(&mut self, _: usize, _: usize) {}
 
     #[inline]
     fn get(&self, slot: usize) -> Integer {
@@ -269,6 +274,11 @@ impl ByteStrings {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn arena_bytes(&self) -> usize {
+        self.arena.len()
+    }
+
     fn reclaim(&mut self) {
         let mut arena = Vec::with_capacity(self.used);
         for span in &mut self.spans {
@@ -315,6 +325,11 @@ impl Store for ByteStrings {
     #[inline(always)]
     fn expect(&self, slot: usize) {
         crate::cpu::prefetch(&self.spans, slot);
+    }
+
+    #[inline(always)]
+    fn give_room(&mut self, from: usize, to: usize) {
+        self.spans.swap(from, to);
     }
 
     #[inline]

@@ -143,6 +143,21 @@ impl<L: Store> Table<L> {
     /// Put a label that is not tracked into a slot without one.
     #[inline(always)]
     fn insert(&mut self, hash: u64, label: L::Ref<'_>, count: u64) -> usize {
+        let slot = self.take_slot(hash);
+        self.fill(slot, label, count);
+        slot
+    }
+
+    #[inline(always)]
+    fn fill(&mut self, slot: usize, label: L::Ref<'_>, count: u64) {
+        self.labels.set(slot, label);
+        self.counts[slot] = count;
+        self.last_seen[slot] = self.updates;
+    }
+
+    /// Give a slot without a label the tag of one.
+    #[inline(always)]
+    fn take_slot(&mut self, hash: u64) -> usize {
         let (first, second) = self.first_two(hash);
         let room = with_tag(&self.tags[first], tags::NONE);
         let other = with_tag(&self.tags[second], tags::NONE);
@@ -151,17 +166,13 @@ impl<L: Store> Table<L> {
         } else {
             (second, other)
         };
-        let slot = if room != 0 {
+        if room != 0 {
             let slot = bucket * ROW + room.trailing_zeros() as usize;
             self.tags[bucket][slot % ROW] = tag(hash);
             slot
         } else {
             self.displaced_slot(hash)
-        };
-        self.labels.set(slot, label);
-        self.counts[slot] = count;
-        self.last_seen[slot] = self.updates;
-        slot
+        }
     }
 
     /// A slot for a label whose first two buckets are full.
@@ -267,7 +278,9 @@ impl<L: Store> Group<L> for Table<L> {
                 .pop(&self.counts, &self.last_seen, self.updates);
             let count = self.counts[victim] + weight;
             self.remove(victim);
-            let slot = self.insert(hash, label, count);
+            let slot = self.take_slot(hash);
+            self.labels.give_room(victim, slot);
+            self.fill(slot, label, count);
             self.victims.entered(slot, count);
         }
     }
@@ -317,7 +330,7 @@ impl<L: Store> Group<L> for Table<L> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::label::{Integer, Integers};
+    use crate::label::{ByteString, ByteStrings, Integer, Integers};
     use crate::reference::Twin;
 
     /// Integers that all have one hash, or one of two.
@@ -338,6 +351,7 @@ mod tests {
             }
         }
         fn expect(&self, _: usize) {}
+        fn give_room(&mut self, _: usize, _: usize) {}
         fn get(&self, slot: usize) -> Integer {
             self.0.get(slot)
         }
@@ -382,6 +396,21 @@ mod tests {
                 },
             )
         })
+    }
+
+    #[test]
+    fn evicted_labels_leave_their_room_to_the_newcomers() {
+        let mut table = Table::<ByteStrings>::new(1000, Tie::LeastRecent, HashKey::new(7));
+        for label in 0..20_000 {
+            let bytes = format!("label number {label:011}");
+            let label = ByteString {
+                bytes: bytes.as_bytes(),
+                shortened: false,
+            };
+            let hash = ByteStrings::hash(label, &HashKey::new(7));
+            table.update(0, hash, label, 1);
+        }
+        assert!(table.labels.arena_bytes() <= 1000 * 24);
     }
 
     #[test]

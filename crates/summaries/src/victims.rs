@@ -203,23 +203,22 @@ fn gather(counts: &[u64], count: u64, last_seen: &[u32], before: u32) -> Vec<u64
 #[inline(always)]
 fn gather_here(counts: &[u64], count: u64, last_seen: &[u32], before: u32) -> Vec<u64> {
     const HITS: usize = 32 * ROW; // a block of rows, all of which may be hits
+    debug_assert!(counts.len().is_multiple_of(ROW) && counts.len() == last_seen.len());
     let mut gathered = Vec::new();
+    let mut hits = [0; HITS];
     let blocks = counts.chunks(HITS).zip(last_seen.chunks(HITS));
     for (block, (counts, last_seen)) in blocks.enumerate() {
-        let mut hits = [0; HITS];
         let mut number = 0;
-        let rows = counts
-            .as_chunks::<ROW>()
-            .0
-            .iter()
-            .zip(last_seen.as_chunks::<ROW>().0);
+        let counts = counts.as_chunks::<ROW>().0.iter();
+        let rows = counts.zip(last_seen.as_chunks::<ROW>().0);
         for (row, (counts, seen)) in rows.enumerate() {
             let there: [bool; ROW] =
                 std::array::from_fn(|i| (counts[i] == count) & (seen[i] < before));
             if !there.iter().fold(false, |any, &is| any | is) {
                 continue;
             }
-            // each is written, and kept by going on behind it: hits follow no pattern that a branch could learn
+            // each is written, and kept by going on behind it: hits follow no pattern that a branch could learn;
+            // there are no more hits than slots so far, so that % and min change nothing but the checks of bounds
             for offset in 0..ROW {
                 let slot = block * HITS + row * ROW + offset;
                 hits[number % HITS] = u64::from(seen[offset]) << 32 | slot as u64;
