@@ -151,7 +151,7 @@ def _flat(results: Results) -> Judgement:
     late = (samples[-1][0] - samples[half][0]) / (samples[-1][1] - samples[half][1])
     return (
         f"memory {growth / 2**20:+.1f} MiB after the first fifth; second half at {late / early:.2f} of the rate before",
-        f"{late / 1e6:.1f} million lines a second on the clock",
+        f"{late / 1e6:.1f} million lines a second of CPU",
         growth <= FLAT_BYTES and late >= FLAT_RATE * early,
     )
 
