@@ -99,11 +99,9 @@ def main() -> None:
     print(f"{path}; {compiler}; baseline by {baseline['compiler']}")
     print(f"{'million instructions':42}{'baseline':>10}{'now':>10}{'ratio':>8}")
     worse = []
-    for name in sorted(counts.keys() | known.keys()):
-        if name not in counts or name not in known:
-            worse.append(name)
-            print(f"{name:42}  only in the {'baseline' if name in known else 'program'}")
-            continue
+    if counts.keys() != known.keys():
+        sys.exit(f"baseline and program must have the same pieces of work; {counts.keys() ^ known.keys()}. {RENEW}")
+    for name in sorted(counts):
         ratio = counts[name] / known[name]
         if ratio > LIMIT:
             worse.append(name)

@@ -217,3 +217,14 @@ def test_a_test_that_is_not_there_is_seen() -> None:
     assert missing("`tests/test_ledger.py`, `test_a_budget_protects_one_unit`") == []
     assert missing("`tests/test_noise.py`, `test_a_budget_protects_one_unit`") == ["test_a_budget_protects_one_unit"]
     assert missing("`test_a_budget_protects_one_unit`") == ["test_a_budget_protects_one_unit"]
+
+
+def test_figures_of_the_readme_are_those_of_the_benchmarks() -> None:
+    """Its table of speed quotes benchmarks/results.md, which is written by a run and not edited."""
+    (section,) = re.findall(r"^## Speed$(.*?)^## ", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    results = (ROOT / "benchmarks" / "results.md").read_text()
+    quoted = re.findall(r"\d+\.\d+", section)
+    assert len(quoted) > 15
+    assert [figure for figure in quoted if not re.search(rf"(?<![\d.]){re.escape(figure)}(?![\d.])", results)] == []
+    (processor,) = re.findall(r"^\| processor \| (.*?) \|$", results, re.MULTILINE)
+    assert processor in " ".join(section.split())
