@@ -467,10 +467,15 @@ def test_attributes() -> None:
 
 def test_every_parameter_is_documented() -> None:
     """The docstring of `Release` lists the keys of `parameters`, in their order; they cannot be changed."""
-    result = dptop.release(weighed({"a": 1000}), epsilon=1, delta=1e-9)
-    assert re.findall(r"^ +- `(\w+)`: .*[.;]", dptop.Release.__doc__ or "", re.MULTILINE) == list(result.parameters)
-    with pytest.raises(TypeError):
-        result.parameters["capacity"] = 5  # type: ignore[index]
+    documented = re.findall(r"^ +- `(\w+)`: .*[.;]", dptop.Release.__doc__ or "", re.MULTILINE)
+    found = set()
+    for options in ({}, {"mechanism": "paper", "share": 0.1}):
+        result = dptop.release(weighed({"a": 1000}), epsilon=1, delta=1e-9, **options)  # type: ignore[arg-type]
+        assert list(result.parameters) == [key for key in documented if key in result.parameters]
+        found |= set(result.parameters)
+        with pytest.raises(TypeError):
+            result.parameters["capacity"] = 1  # type: ignore[index]
+    assert found == set(documented)
 
 
 def test_epsilon_is_reported_as_it_is_kept() -> None:

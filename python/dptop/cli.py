@@ -100,7 +100,9 @@ def top(
     partitions: Annotated[int, typer.Option(help="Tables that share the capacity.", parser=_whole, metavar="N")] = 1,
     threads: Annotated[int, typer.Option(help="Workers that share the partitions.", parser=_whole, metavar="N")] = 1,
     summary: Annotated[str, typer.Option(help=f"One of {', '.join(SUMMARIES)}.", metavar="NAME")] = SUMMARIES[0],
-    mechanism: Annotated[str | None, typer.Option(help="stable-threshold, the default.", metavar="NAME")] = None,
+    mechanism: Annotated[
+        str | None, typer.Option(help="stable-threshold, the default, or paper (needs --share).", metavar="NAME")
+    ] = None,
     length: Annotated[
         int | None, typer.Option(help="Public upper bound on the number of items.", parser=_whole, metavar="N")
     ] = None,

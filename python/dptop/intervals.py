@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "given_release",
+    "given_threshold",
     "quantile",
     "simultaneous",
+    "simultaneous_counters",
     "simultaneous_difference_quantile",
     "simultaneous_quantile",
 ]
@@ -80,6 +82,45 @@ def simultaneous(
     above, below = _simultaneous_ends(epsilon, counters, tables, beta)
     shift = noisy_minimum + below
     return [_widened(v, v - shift, v + above) for v in noisy_counts]
+
+
+def given_threshold(
+    epsilon: Fraction, threshold: int, beta: float, noisy_counts: Sequence[int], excess: int
+) -> list[tuple[int, int]]:
+    """Return (low, high) for each label that exceeded a threshold without noise, given that it did.
+
+    The counter is at least the smallest D >= 0 with P[Z >= v - D] > (beta/2) P[Z > threshold - D], and at most
+    v + q, q smallest with P[Z < -q] <= beta/2; the true count is at most `excess` below the counter, and not above.
+
+    >>> from fractions import Fraction
+    >>> given_threshold(Fraction(1), 100, 0.05, [217, 101], 5)
+    [(209, 220), (0, 104)]
+    """
+    eps, doubt = float(epsilon), _log_doubt(beta)
+    above = quantile(epsilon, PRECISE.multiply(HALF, Decimal(beta)))
+
+    def counter(v: int) -> int:
+        def plausible(d: int) -> bool:
+            if v - d >= 1 and threshold + 1 - d >= 1:  # both far out: their common factor is left out
+                return -eps * (v - threshold - 1) > doubt
+            return _log_at_least(eps, v - d) - _log_at_least(eps, threshold + 1 - d) > doubt
+
+        return smallest_by_bisection(plausible)
+
+    return [_widened(v, counter(v) - excess, v + above) for v in noisy_counts]
+
+
+def simultaneous_counters(
+    epsilon: Fraction, counters: int, beta: float, noisy_counts: Sequence[int], excess: int
+) -> list[tuple[int, int]]:
+    """Return (low, high) for each label of a table; they hold all true counts at once, released or not.
+
+    >>> from fractions import Fraction
+    >>> simultaneous_counters(Fraction(1), 2000, 0.05, [217], 5)
+    [(202, 227)]
+    """
+    reach = simultaneous_quantile(epsilon, counters, PRECISE.multiply(HALF, Decimal(beta)))
+    return [_widened(v, v - reach - excess, v + reach) for v in noisy_counts]
 
 
 def quantile(epsilon: Fraction, p: Decimal) -> int:
@@ -217,6 +258,11 @@ def _log_bracket(epsilon: float, k: int) -> float:
     """Return ln P[W >= k] + epsilon * k for k >= 1: the part of `difference_tail` that is not a power of a."""
     a = math.exp(-epsilon)
     return math.log(-math.expm1(-epsilon) * k + (1 + a + 2 * a * a) / (1 + a)) - 2 * math.log1p(a)
+
+
+def _log_at_least(epsilon: float, k: int) -> float:
+    """Return ln P[Z >= k] in floats, for any integer k."""
+    return _log_at_most(epsilon, -k)  # Z is symmetric
 
 
 def _log_at_most(epsilon: float, y: int) -> float:

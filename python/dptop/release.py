@@ -6,27 +6,48 @@ labels alone, and the result holds no reference to the summary.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from dptop import noise
 from dptop._native import MAX_LENGTH
 from dptop.errors import InvalidParameter, SourceError
 from dptop.label import label_order
-from dptop.mechanism import StableThreshold
+from dptop.mechanism import LengthBound, PaperThreshold, StableThreshold
 from dptop.parameters import as_written, one_of, real_number, shown, whole_number
-from dptop.privacy import PrivacyParameters, Spent, floor_epsilon, per_item
+from dptop.privacy import PRECISE, PrivacyParameters, Spent, floor_epsilon, per_item
 from dptop.report import Release, Row
 from dptop.summary import SpaceSaving
 
 __all__ = ["Request", "release"]
 
-MECHANISMS: Final = ("stable-threshold",)
+STABLE: Final = "stable-threshold"
+PAPER: Final = "paper"
+MECHANISMS: Final = (STABLE, PAPER)
 LENGTH_SHARE: Final = Fraction(1, 50)
 """The part of epsilon that estimates the length where a share is asked for and no length declared."""
 MAX_TOP: Final = 2**31
 MAX_CONTRIBUTIONS: Final = 2**31
+
+
+Tables = list[tuple[int, list[int]]]
+"""For each partition its minimum counter and its counters."""
+
+
+class Published(NamedTuple):
+    """What a mechanism makes public."""
+
+    rows: list[Row]
+    noisy_minimum: tuple[int, ...]
+    noisy_length: int | None
+    parameters: dict[str, Any]
+
+
+Publish = Callable[[int, Tables, int | None], Published]
+"""From the length of the stream, its tables and a seed for tests to what is public."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +91,11 @@ class Request:
         values["max_contributions"] = whole_number(
             "max_contributions", self.max_contributions, 1, MAX_CONTRIBUTIONS, "Bound it at the source."
         )
-        if self.mechanism is not None:
-            one_of("mechanism", self.mechanism, MECHANISMS)
+        values["mechanism"] = STABLE if self.mechanism is None else one_of("mechanism", self.mechanism, MECHANISMS)
+        if values["mechanism"] == PAPER and self.share is None:
+            raise InvalidParameter(
+                "mechanism 'paper' must have a share, the paper's 1/k; got none. Give share=, such as 0.01."
+            )
         values["confidence"] = real_number(
             "confidence", self.confidence, "0 < confidence < 1", lambda x: 0 < 1 - x < 1, "Try 0.95."
         )
@@ -93,8 +117,15 @@ class Request:
 
     @property
     def for_labels(self) -> PrivacyParameters:
-        """What is left for labels, counts and minimum: all of delta, and of epsilon what the length leaves."""
-        return PrivacyParameters(self.per_item.epsilon - self.length_epsilon, self.per_item.delta)
+        """What is left for labels and counts: of epsilon what the length leaves, of delta all or, with it, a half."""
+        return PrivacyParameters(self.per_item.epsilon - self.length_epsilon, self.per_item.delta - self.length_delta)
+
+    @property
+    def length_delta(self) -> Decimal:
+        """The delta of a noisy length that must not be too short: half of all, where the mechanism depends on it."""
+        if self.mechanism == PAPER and self.estimates_length:
+            return PRECISE.divide(self.per_item.delta, 2)
+        return Decimal(0)
 
     def release(self, summary: SpaceSaving, seed: int | None = None) -> Release:
         """Release what is asked for: promise, errors and `seed` as in `dptop.release`."""
@@ -109,7 +140,7 @@ class Request:
                 "a summary is released only if its stream was read to the end; this one is being read, or was cut"
                 " short. Wait for every extend(), or count the stream again with a new summary."
             )
-        stable = StableThreshold.of(self.for_labels, summary.tie)
+        publish = self._by_paper(summary) if self.mechanism == PAPER else self._by_noisy_minimum(summary)
         summary._ledger.charge(Spent(self.total, self.max_contributions), summary.budget, self.length)
         stream_length, tables = summary._tables.snapshot()
         if self.length is not None and stream_length > self.length:  # asked after the charge: the answer tells of n
@@ -119,50 +150,28 @@ class Request:
                 " Count it again, and declare a bound that you know without the data."
             )
 
-        least_count, noisy_length = self._least_count(stream_length, seed)
-        # for each partition its Z_0, then one Z_x per tracked label
-        draws = iter(noise.draw(stable.epsilon, sum(1 + len(counts) for _, counts in tables), seed))
-        minima: list[int] = []
-        rows: list[Row] = []
-        for partition, (minimum, counts) in enumerate(tables):
-            noisy_minimum = minimum + next(draws)
-            noisy = [count + next(draws) for count in counts]
-            kept = [x for x, v in enumerate(noisy) if stable.keeps(v, noisy_minimum)]
-            if least_count is not None:
-                kept = [x for x in kept if noisy[x] >= least_count]
-            published = [noisy[x] for x in kept]
-            intervals = stable.intervals(
-                published,
-                noisy_minimum,
-                1 - self.confidence,
-                simultaneous_over=-(-summary.capacity // summary.partitions) if self.simultaneous else None,
-                tables=summary.partitions,
-            )
-            labels = summary._labels(partition, kept)
-            rows += [Row(label, v, *ends) for label, v, ends in zip(labels, published, intervals, strict=True)]
-            minima.append(noisy_minimum)
+        result = publish(stream_length, tables, seed)
         if summary._tables.length() != stream_length or not summary._releasable:
             # then the labels may be those of other counters
             raise SourceError(
                 "a summary is released only after its stream was read to the end; items were counted meanwhile, and the"
                 " release is spent. Wait for every extend() before release()."
             )
-        rows.sort(key=lambda row: (-row.count, label_order(row.item)))
+        rows = sorted(result.rows, key=lambda row: (-row.count, label_order(row.item)))
         return Release(
             rows=tuple(rows[: self.top]),
             epsilon=float(self.total.epsilon),
             delta=float(self.total.delta),
-            mechanism="stable-threshold",
+            mechanism=str(self.mechanism),
             private=seed is None,
-            noisy_minimum=tuple(minima),
-            noisy_length=noisy_length,
+            noisy_minimum=result.noisy_minimum,
+            noisy_length=result.noisy_length,
             parameters={
                 "summary": "SpaceSaving",
                 "capacity": summary.capacity,
                 "tie": summary.tie.value,
                 "partitions": summary.partitions,
-                "scale": stable.scale,
-                "offset": stable.offset,
+                **result.parameters,
                 "top": self.top,
                 "share": self.share,
                 "length": self.length,
@@ -175,6 +184,67 @@ class Request:
             },
         )
 
+    def _by_noisy_minimum(self, summary: SpaceSaving) -> Publish:
+        """Return what publishes by `StableThreshold`."""
+        stable = StableThreshold.of(self.for_labels, summary.tie)
+        per_table = -(-summary.capacity // summary.partitions)
+
+        def publish(length: int, tables: Tables, seed: int | None) -> Published:
+            least_count, noisy_length = self._least_count(length, seed)
+            # for each partition its Z_0, then one Z_x per tracked label
+            draws = iter(noise.draw(stable.epsilon, sum(1 + len(counts) for _, counts in tables), seed))
+            minima: list[int] = []
+            rows: list[Row] = []
+            for partition, (minimum, counts) in enumerate(tables):
+                noisy_minimum = minimum + next(draws)
+                noisy = [count + next(draws) for count in counts]
+                kept = [x for x, v in enumerate(noisy) if stable.keeps(v, noisy_minimum)]
+                if least_count is not None:
+                    kept = [x for x in kept if noisy[x] >= least_count]
+                published = [noisy[x] for x in kept]
+                intervals = stable.intervals(
+                    published,
+                    noisy_minimum,
+                    1 - self.confidence,
+                    simultaneous_over=per_table if self.simultaneous else None,
+                    tables=summary.partitions,
+                )
+                rows += _rows(summary, partition, kept, published, intervals)
+                minima.append(noisy_minimum)
+            return Published(rows, tuple(minima), noisy_length, {"scale": stable.scale, "offset": stable.offset})
+
+        return publish
+
+    def _by_paper(self, summary: SpaceSaving) -> Publish:
+        """Return what publishes by `PaperThreshold`."""
+        if summary.partitions > 1:
+            raise InvalidParameter(
+                "mechanism 'paper' must have one table, whose minimum the length bounds;"
+                f" got partitions={summary.partitions}. Count with one partition, or use 'stable-threshold'."
+            )
+        paper = PaperThreshold.of(self.for_labels, summary.capacity, self._exact_share(), summary.tie)
+        bound = LengthBound(self.length_epsilon, self.length_delta) if self.estimates_length else None
+
+        def publish(length: int, tables: Tables, seed: int | None) -> Published:
+            noisy_length = None if bound is None else self._noisy_length(length, seed)
+            public_length = self.length or 0 if bound is None else bound.above(noisy_length or 0)
+            [(_, counts)] = tables
+            draws = noise.draw(paper.epsilon, len(counts), seed)
+            noisy = [count + draw for count, draw in zip(counts, draws, strict=True)]
+            kept = [x for x, v in enumerate(noisy) if paper.keeps(v, public_length)]
+            published = [noisy[x] for x in kept]
+            intervals = paper.intervals(
+                published, public_length, 1 - self.confidence, simultaneous=bool(self.simultaneous)
+            )
+            return Published(
+                _rows(summary, 0, kept, published, intervals),
+                (),
+                noisy_length,
+                {"scale": paper.scale, "gap": paper.gap, "threshold": paper.threshold(public_length)},
+            )
+
+        return publish
+
     def _least_count(self, length: int, seed: int | None) -> tuple[int | None, int | None]:
         """Return the smallest noisy count with the share asked for, if any, and the noisy length if one was drawn.
 
@@ -186,11 +256,24 @@ class Request:
         if self.length is not None:
             length = self.length
         else:
-            # a seed of its own: seeded noise must not repeat that of the counts
-            own_seed = None if seed is None else seed + MAX_LENGTH + 1
-            length = noisy_length = length + noise.draw(self.length_epsilon, 1, own_seed)[0]
-        share = Fraction(as_written(self.share))
+            length = noisy_length = self._noisy_length(length, seed)
+        share = self._exact_share()
         return -(-share.numerator * length // share.denominator), noisy_length
+
+    def _exact_share(self) -> Fraction:
+        return Fraction(as_written(self.share or 0.0))
+
+    def _noisy_length(self, length: int, seed: int | None) -> int:
+        # a seed of its own: seeded noise must not repeat that of the counts
+        own_seed = None if seed is None else seed + MAX_LENGTH + 1
+        return length + noise.draw(self.length_epsilon, 1, own_seed)[0]
+
+
+def _rows(
+    summary: SpaceSaving, partition: int, kept: list[int], counts: list[int], intervals: list[tuple[int, int]]
+) -> list[Row]:
+    labels = summary._labels(partition, kept)
+    return [Row(label, v, *ends) for label, v, ends in zip(labels, counts, intervals, strict=True)]
 
 
 def release(
@@ -222,7 +305,8 @@ def release(
             stream is then estimated with 2 % of epsilon, unless `length` declares a bound.
         length: a public upper bound on the length, known without looking at the data.
         max_contributions: the largest total weight of the items of one unit, 1 to 2^31.
-        mechanism: "stable-threshold", which is also the default.
+        mechanism: "stable-threshold", which is the default, or "paper": the paper's Algorithm 3, which needs a `share`
+            and one partition, publishes no minimum, and is seldom better.
         confidence: of the intervals, 0 < confidence < 1.
         simultaneous: whether all intervals hold at once, whatever is picked among them; they are wider. Otherwise each
             holds by itself, given that its label passed the threshold, and less often if it was picked once more by its
@@ -235,7 +319,8 @@ def release(
         BudgetExhausted: the stream has been released already, or its budget does not cover this.
         SourceError: an error cut the stream short.
 
-    Source: docs/privacy.md sections 4 to 7; the mechanism is `dptop.mechanism.StableThreshold`.
+    Source: docs/privacy.md sections 4 to 7 and 12; the mechanisms are `StableThreshold` and `PaperThreshold` of
+    `dptop.mechanism`.
 
     >>> import dptop
     >>> pages = dptop.SpaceSaving(capacity=1000)

@@ -59,7 +59,7 @@ class Release:
         delta: the total delta.
         mechanism: the name of the mechanism.
         private: False if a seed for tests was used; such a result protects nobody.
-        noisy_minimum: the noisy minimum counter of each partition.
+        noisy_minimum: the noisy minimum counter of each partition; none with the mechanism "paper".
         noisy_length: the noisy length of the stream, if a share asked for it.
         parameters: what was declared and what follows from it; it cannot be changed. Its keys:
 
@@ -69,6 +69,8 @@ class Release:
             - `partitions`: its tables, each with a noisy minimum of its own.
             - `scale`: of the discrete Laplace noise on counters and minima, in items.
             - `offset`: items; a label is released if its noisy count exceeds the noisy minimum by more than this.
+            - `gap`: items; in its place with the mechanism "paper": what noise adds to the threshold.
+            - `threshold`: items; with the mechanism "paper", a label is released if its noisy count exceeds this.
             - `top`: rows at the most; None for no limit.
             - `share`: the smallest share of the stream, 0 to 1; None for no such rule.
             - `length`: the declared upper bound on the length, in items; None if there is none.
@@ -131,18 +133,13 @@ class Release:
         partitions = f", {p['partitions']} partitions" if p["partitions"] > 1 else ""
         yield "Counted by", f"{p['summary']}, capacity {p['capacity']}, evicting the {p['tie']} minimum{partitions}."
         source = "drawn exactly from the system's entropy" if self.private else "determined by a seed"
-        noise = f"discrete Laplace of scale {p['scale']:.6g} on every counter and on the minimum counter"
-        yield "Noise", f"{noise}, {source}."
-        minima = ", ".join(map(str, self.noisy_minimum[:8])) + (", ..." if len(self.noisy_minimum) > 8 else "")
-        of_partition = " of its partition" if p["partitions"] > 1 else ""
-        rule = f"exceeds the noisy minimum{of_partition}, {minima}, by more than {p['offset']}"
-        yield "Threshold", f"a label is released only if its noisy count {rule}."
-        if p["share"] is not None:
-            length = f"the declared length {p['length']}"
-            if p["length"] is None:
-                part = f"{p['length_epsilon']:.6g} of {p['item_epsilon']:.6g}"
-                length = f"the noisy length {self.noisy_length}, which took epsilon {part}"
-            yield "Share", f"and only if its noisy count is at least {p['share']:.12g} of {length}."
+        if self.mechanism == "paper":
+            yield "Noise", f"discrete Laplace of scale {p['scale']:.6g} on every counter, {source}."
+            yield from self._facts_of_paper()
+        else:
+            minimum = "on every counter and on the minimum counter"
+            yield "Noise", f"discrete Laplace of scale {p['scale']:.6g} {minimum}, {source}."
+            yield from self._facts_of_noisy_minimum()
         if p["length"] is not None:
             yield "Length", f"the guarantee covers streams of at most {p['length']} items, as the caller declared."
         if p["top"] is not None:
@@ -156,6 +153,31 @@ class Release:
             yield "Intervals", f"low to high holds a label's true count {chance}, {given}."
         yield "Counts", "a count exceeds the true count by up to the minimum counter, besides the noise."
         yield "Not covered", "timing, memory use, and the machine that holds the summary."
+
+    def _facts_of_noisy_minimum(self) -> Iterator[tuple[str, str]]:
+        p = self.parameters
+        minima = ", ".join(map(str, self.noisy_minimum[:8])) + (", ..." if len(self.noisy_minimum) > 8 else "")
+        of_partition = " of its partition" if p["partitions"] > 1 else ""
+        rule = f"exceeds the noisy minimum{of_partition}, {minima}, by more than {p['offset']}"
+        yield "Threshold", f"a label is released only if its noisy count {rule}."
+        if p["share"] is not None:
+            yield "Share", f"and only if its noisy count is at least {p['share']:.12g} of {self._length_in_words()}."
+
+    def _facts_of_paper(self) -> Iterator[tuple[str, str]]:
+        p = self.parameters
+        rule = f"exceeds {p['threshold']}: the larger of share * N - {p['gap']} and N / capacity + 1 + {p['gap']}"
+        yield "Threshold", f"a label is released only if its noisy count {rule}, rounded down."
+        bound = f"N is {self._length_in_words()}"
+        if p["length"] is None:
+            bound += ", lifted so that it is no shorter than the stream but with a chance of half of delta"
+        yield "Share", f"{p['share']:.12g}. {bound}."
+
+    def _length_in_words(self) -> str:
+        p = self.parameters
+        if p["length"] is not None:
+            return f"the declared length {p['length']}"
+        part = f"{p['length_epsilon']:.6g} of {p['item_epsilon']:.6g}"
+        return f"the noisy length {self.noisy_length}, which took epsilon {part}"
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return one dict per row: item, count, low, high."""
