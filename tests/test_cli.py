@@ -101,6 +101,7 @@ CONTRADICTIONS: dict[str, tuple[tuple[str, ...], str]] = {
     "an unknown format": (("--format", "xml"), "format must be one of .*'jsonl'.*; got 'xml'"),
     "an unknown summary": (("--summary", "bloom"), "summary must be one of .*; got 'bloom'"),
     "an unknown mechanism": (("--mechanism", "magic"), "mechanism must be one of .*; got 'magic'"),
+    "the paper's mechanism without a share": (("--mechanism", "paper"), "must have a share"),
     "two forms of output": (("--json", "--table"), "exclude each other"),
     "a form and a file": (("--json", "-o", "x.csv"), "exclude each other"),
     "an output of no known form": (("-o", "x.txt"), r"output must end in .*\.csv.*; got '\.txt'\. Rename"),
@@ -488,6 +489,18 @@ def test_share_keeps_labels_by_their_part_of_the_stream(dptop_command: Command) 
     declared = dptop_command(*arguments, "--length", 2000, stdin=lines)
     assert rows(declared) == {b"a": 600}
     assert "2000" in declared.err
+
+
+def test_the_paper_s_mechanism_releases_by_share(dptop_command: Command) -> None:
+    """The threshold is that of the share, less what the noise may take away."""
+    lines = b"a\n" * 600 + b"b\n" * 300 + b"c\n" * 100
+    arguments = ("top", "-", "--mechanism", "paper", "--share", "0.25", "--length", 1000)
+    outcome = dptop_command(*arguments, *EXACT, stdin=lines)
+    assert rows(outcome) == {b"a": 600, b"b": 300}
+    assert "N is the declared length 1000" in outcome.err
+    refused = dptop_command(*arguments, "--partitions", 2, *EXACT, stdin=lines)
+    assert (refused.code, refused.out) == (2, b"")
+    assert "must have one table" in refused.err
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7])
