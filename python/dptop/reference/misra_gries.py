@@ -1,4 +1,4 @@
-"""Misra-Gries, the paper's Algorithm 1, in the variant of Lebeda and Tětek 2023: docs/privacy.md section 13.
+"""Misra-Gries, the paper's Algorithm 1, in the variant of Lebeda and Tětek 2023, whose neighbours are known.
 
 When an item x arrives, if it is already present in the table, its counter is incremented. If it is not present and a
 free counter exists, x is inserted with count 1. If all K counters are occupied, and some are zero, the smallest label
@@ -6,7 +6,7 @@ with a zero counter is replaced by x with count 1. If none is zero, all counters
 
 Labels whose counter is zero stay: the textbook drops them, and then neighbours may differ in all labels.
 
-Written to be read. Every step scans the table; the fast twin is the crate `summaries`.
+Written to be read. Every step scans the table; there is no fast twin yet.
 """
 
 from __future__ import annotations
