@@ -23,6 +23,7 @@ from dptop.noise import pmf, tail
 from dptop.privacy import PrivacyParameters, exact_epsilon
 from dptop.reference import paper_threshold as reference
 from dptop.reference.space_saving import SpaceSaving
+from dptop.release import Request
 from dptop.tie import Tie
 from test_exact_divergence import ONE, Enclosure, divergence, noise, shapes
 
@@ -271,6 +272,20 @@ def test_the_release_is_that_of_the_reference(tie: Tie, length: int | None) -> N
     assert not missing  # noise of 60 at epsilon 0.98 has a chance below 1e-25
     assert result.epsilon == 1.0
     assert result.delta == 1e-6
+
+
+@pytest.mark.parametrize("mechanism", ["paper", "stable-threshold"])
+@pytest.mark.parametrize("length", [None, 100])
+def test_delta_is_split_exactly(mechanism: str, length: int | None) -> None:
+    """Whatever the precision of the caller's decimals: the parts sum to what there is, to the last digit."""
+    with localcontext() as context:
+        context.prec = 2
+        request = Request(
+            epsilon=1.0, delta=1.23456789e-7, share=0.1, mechanism=mechanism, length=length, max_contributions=3
+        )
+        parts = Fraction(request.for_labels.delta) + Fraction(request.length_delta)
+    assert parts == Fraction(request.per_item.delta)
+    assert (request.length_delta > 0) == (mechanism == "paper" and length is None)
 
 
 def test_a_share_and_one_table_are_needed() -> None:

@@ -118,7 +118,9 @@ class Request:
     @property
     def for_labels(self) -> PrivacyParameters:
         """What is left for labels and counts: of epsilon what the length leaves, of delta all or, with it, a half."""
-        return PrivacyParameters(self.per_item.epsilon - self.length_epsilon, self.per_item.delta - self.length_delta)
+        # exact: in the context of the caller the difference of two decimals may be rounded, also up
+        delta = PRECISE.subtract(self.per_item.delta, self.length_delta)
+        return PrivacyParameters(self.per_item.epsilon - self.length_epsilon, delta)
 
     @property
     def length_delta(self) -> Decimal:
