@@ -32,7 +32,7 @@ class InvalidParameter(DptopError, ValueError):  # noqa: N818 - the names are pa
     """An argument breaks its rule; nothing was read, allocated, spent or released."""
 
 
-class UnsupportedLabel(DptopError, TypeError):  # noqa: N818
+class UnsupportedLabel(DptopError, TypeError):  # noqa: N818 - likewise
     """An item is not an integer, a string or bytes, or not of the summary's kind of label."""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from dptop import intervals
 from dptop.noise import difference_tail, tail
@@ -21,7 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from decimal import Decimal
 
-__all__ = ["LengthBound", "PaperThreshold", "StableThreshold"]
+__all__ = ["PAPER", "STABLE", "LengthBound", "PaperThreshold", "StableThreshold"]
+
+STABLE: Final = "stable-threshold"
+PAPER: Final = "paper"
+"""What a release calls `StableThreshold` and `PaperThreshold`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,8 +263,8 @@ class PaperThreshold:
 class LengthBound:
     """A noisy length n + Z is epsilon-private, and n + Z + slack is below the length n with chance at most delta.
 
-    So a mechanism that is private for streams of at most N items is so for N = n + Z + slack, at (epsilon, delta)
-    more: docs/privacy.md section 12.
+    So a mechanism that is private for neighbours of which the shorter has at most N items is so for N = n + Z + slack,
+    at (epsilon, delta) more: docs/privacy.md section 12.
 
     >>> bound = LengthBound.of(PrivacyParameters.of(0.02, 5e-7))
     >>> bound.slack, bound.above(1_000_000)

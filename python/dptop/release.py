@@ -16,7 +16,7 @@ from dptop import noise
 from dptop._native import MAX_LENGTH
 from dptop.errors import InvalidParameter, SourceError
 from dptop.label import label_order
-from dptop.mechanism import LengthBound, PaperThreshold, StableThreshold
+from dptop.mechanism import PAPER, STABLE, LengthBound, PaperThreshold, StableThreshold
 from dptop.parameters import as_written, one_of, real_number, shown, whole_number
 from dptop.privacy import PRECISE, PrivacyParameters, Spent, floor_epsilon, per_item
 from dptop.report import Release, Row
@@ -24,9 +24,6 @@ from dptop.summary import SpaceSaving
 
 __all__ = ["Request", "release"]
 
-STABLE: Final = "stable-threshold"
-PAPER: Final = "paper"
-MECHANISMS: Final = (STABLE, PAPER)
 LENGTH_SHARE: Final = Fraction(1, 50)
 """The part of epsilon that estimates the length where a share is asked for and no length declared."""
 MAX_TOP: Final = 2**31
@@ -91,7 +88,7 @@ class Request:
         values["max_contributions"] = whole_number(
             "max_contributions", self.max_contributions, 1, MAX_CONTRIBUTIONS, "Bound it at the source."
         )
-        values["mechanism"] = STABLE if self.mechanism is None else one_of("mechanism", self.mechanism, MECHANISMS)
+        values["mechanism"] = STABLE if self.mechanism is None else one_of("mechanism", self.mechanism, (STABLE, PAPER))
         if values["mechanism"] == PAPER and self.share is None:
             raise InvalidParameter(
                 "mechanism 'paper' must have a share, the paper's 1/k; got none. Give share=, such as 0.01."
@@ -228,8 +225,9 @@ class Request:
         bound = LengthBound(self.length_epsilon, self.length_delta) if self.estimates_length else None
 
         def publish(length: int, tables: Tables, seed: int | None) -> Published:
-            noisy_length = None if bound is None else self._noisy_length(length, seed)
-            public_length = self.length or 0 if bound is None else bound.above(noisy_length or 0)
+            public_length, noisy_length = self._public_length(length, seed)
+            if bound is not None:
+                public_length = bound.above(public_length)
             [(_, counts)] = tables
             draws = noise.draw(paper.epsilon, len(counts), seed)
             noisy = [count + draw for count, draw in zip(counts, draws, strict=True)]
@@ -254,21 +252,21 @@ class Request:
         """
         if self.share is None:
             return None, None
-        noisy_length = None
-        if self.length is not None:
-            length = self.length
-        else:
-            length = noisy_length = self._noisy_length(length, seed)
+        public_length, noisy_length = self._public_length(length, seed)
         share = self._exact_share()
-        return -(-share.numerator * length // share.denominator), noisy_length
+        return -(-share.numerator * public_length // share.denominator), noisy_length
 
     def _exact_share(self) -> Fraction:
         return Fraction(as_written(self.share or 0.0))
 
-    def _noisy_length(self, length: int, seed: int | None) -> int:
+    def _public_length(self, length: int, seed: int | None) -> tuple[int, int | None]:
+        """Return the declared length, or else the noisy one, which is drawn here; and that again, or None."""
+        if self.length is not None:
+            return self.length, None
         # a seed of its own: seeded noise must not repeat that of the counts
         own_seed = None if seed is None else seed + MAX_LENGTH + 1
-        return length + noise.draw(self.length_epsilon, 1, own_seed)[0]
+        noisy_length = length + noise.draw(self.length_epsilon, 1, own_seed)[0]
+        return noisy_length, noisy_length
 
 
 def _rows(

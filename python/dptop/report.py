@@ -21,6 +21,7 @@ from dptop import _native
 from dptop.atomic import replacing
 from dptop.errors import InvalidParameter, MissingExtra, SourceError
 from dptop.label import Label, ShortenedLabel
+from dptop.mechanism import PAPER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -133,7 +134,7 @@ class Release:
         partitions = f", {p['partitions']} partitions" if p["partitions"] > 1 else ""
         yield "Counted by", f"{p['summary']}, capacity {p['capacity']}, evicting the {p['tie']} minimum{partitions}."
         source = "drawn exactly from the system's entropy" if self.private else "determined by a seed"
-        if self.mechanism == "paper":
+        if self.mechanism == PAPER:
             yield "Noise", f"discrete Laplace of scale {p['scale']:.6g} on every counter, {source}."
             yield from self._facts_of_paper()
         else:

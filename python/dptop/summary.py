@@ -40,7 +40,7 @@ class SpaceSaving:
 
     Args:
         capacity: counters, 1 to 2^31; the paper's k-tilde. Memory: at most about 38 bytes times the capacity for
-            integers (20 in partitions of at most 64 counters), about 60 plus the label for text.
+            integers (20 in partitions of at most 64 counters), about 55 plus the label for text.
         tie: which label at the minimum is evicted: "least-recent" (default; needs the smaller threshold) or
             "most-recent" (the paper's rule).
         partitions: tables that share the capacity, 1 to `capacity` and to 2^20; each label is routed to one by a hash

@@ -9,8 +9,6 @@ use crate::space_saving::MAX_THREADS;
 
 /// Items that are hashed before the first of them is counted, and how far ahead the bytes of labels are asked for.
 const HASHED_BLOCK: usize = 64;
-/// Items that are worth another worker: to begin one takes as long as counting about that many.
-const SHARED_ITEMS: usize = 1 << 12;
 const _: () = assert!(
     HASHED_BLOCK <= 1 << u8::BITS,
     "offsets in a block are bytes"
@@ -240,10 +238,7 @@ impl<B> Work<'_, B> {
                 || self.apply_to_table(&mut groups[0]),
             );
         }
-        let workers = threads
-            .min(MAX_THREADS)
-            .min(self.batch.len() / SHARED_ITEMS);
-        let owned = groups.len().div_ceil(workers.max(1));
+        let owned = groups.len().div_ceil(threads.clamp(1, MAX_THREADS));
         let worker = |first, own: &mut [G]| {
             crate::cpu::best(
                 #[inline(always)]
