@@ -114,8 +114,8 @@ impl LabelBatch {
         sequence::from_sequence(sequence)
     }
 
-    /// Labels of an object with `__arrow_c_array__`. A table of one column stands for it, unless the object is said to be
-    /// a column itself.
+    /// Labels of an object with `__arrow_c_array__`. A table of one column stands for it, unless the object is said to
+    /// be a column itself.
     #[staticmethod]
     fn from_arrow(source: &Bound<'_, PyAny>, column: bool) -> PyResult<Self> {
         Self::from_array(arrow::to_array(source, column)?)

@@ -81,8 +81,8 @@ fn can_read(file: &File) -> io::Result<bool> {
     }
 }
 
-/// Open a file. A named pipe opens only once somebody writes to it, and the call starts again after a signal: so another
-/// thread makes it, and this one looks for signals.
+/// Open a file. A named pipe opens only once somebody writes to it, and the call starts again after a signal: so
+/// another thread makes it, and this one looks for signals.
 fn open(py: Python<'_>, path: &Path) -> PyResult<File> {
     let failed = |error: io::Error| {
         SourceError::new_err(format!(

@@ -1,8 +1,8 @@
 //! The border: Python objects in, Python objects out. `dptop/_native.pyi` has its types; users meet it through the
 //! documented classes of the Python side.
 //!
-//! Every input becomes a `LabelBatch` (`batch.rs`), and every batch goes through `SpaceSaving.extend` (`summary.rs`); no
-//! Python code runs per item of an array.
+//! Every input becomes a `LabelBatch` (`batch.rs`), and every batch goes through `SpaceSaving.extend` (`summary.rs`);
+//! no Python code runs per item of an array.
 
 mod arrow;
 mod batch;

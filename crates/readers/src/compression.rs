@@ -95,8 +95,8 @@ impl Compression {
         }
     }
 
-    /// Whether no text consists of `head`, the first bytes of this format's signature: then an input that ends there was cut
-    /// short. A whole input such as `BZh` is a text, unless its name says otherwise.
+    /// Whether no text consists of `head`, the first bytes of this format's signature: then an input that ends there
+    /// was cut short. A whole input such as `BZh` is a text, unless its name says otherwise.
     fn is_told_by(self, head: &[u8]) -> bool {
         match self {
             Compression::Bzip2 => head.len() > 4,

@@ -1,7 +1,7 @@
 //! CSV and TSV: the label is a cell of the chosen column.
 //!
-//! A row without a quote is a line split at the separators, in CSV as in TSV. Only a CSV row with a quote in it, or with a
-//! carriage return that ends no line, goes to the automaton of [`QuotedRow`].
+//! A row without a quote is a line split at the separators, in CSV as in TSV. Only a CSV row with a quote in it, or
+//! with a carriage return that ends no line, goes to the automaton of [`QuotedRow`].
 
 use memchr::{memchr, memchr_iter, memchr2};
 
@@ -165,8 +165,8 @@ impl Delimited {
         Ok(())
     }
 
-    /// Takes what [`Delimited::plain_rows`] leaves: rows for the automaton as far as the line at the start of the rest goes,
-    /// the last row if no line end follows it, or else more text. False at the end of the text.
+    /// Takes what [`Delimited::plain_rows`] leaves: rows for the automaton as far as the line at the start of the rest
+    /// goes, the last row if no line end follows it, or else more text. False at the end of the text.
     fn other_rows(&mut self, block: &mut TextBlock) -> Result<bool> {
         let rest = self.window.rest();
         let newline = memchr(b'\n', rest);

@@ -74,7 +74,8 @@ const FOREIGN_WORDS: &[(&[u8], &str)] = &[
     (b"PARE", "an encrypted Parquet file"),
 ];
 
-/// Says what the content is, from its first [`DETECTION_BYTES`] bytes after decompression (fewer only if it is shorter).
+/// Says what the content is, from its first [`DETECTION_BYTES`] bytes after decompression (fewer only if it is
+/// shorter).
 pub fn detect(head: &[u8]) -> Detected {
     // The first page or the footer follows with 0x15 (a Thrift integer field); a text may start with the word.
     if head.starts_with(b"PAR1") && head.get(4).is_none_or(|&next| next == 0x15) {

@@ -26,8 +26,9 @@ pub struct Input {
 impl Input {
     /// Takes any stream of bytes. `name` is the file name, if it has one: it decides among the text formats.
     ///
-    /// A read that fails with [`io::ErrorKind::Interrupted`] is repeated; every other error ends the input. So a stream that
-    /// shall stop at a signal looks for signals itself when its own read is interrupted, and returns another error then.
+    /// A read that fails with [`io::ErrorKind::Interrupted`] is repeated; every other error ends the input. So a stream
+    /// that shall stop at a signal looks for signals itself when its own read is interrupted, and returns another error
+    /// then.
     pub fn from_read(stream: Box<dyn Read + Send>, name: Option<&Path>) -> Result<Input> {
         let mut content = Content::new(Source::new(stream), name)?;
         let mut head = vec![0; DETECTION_BYTES];
@@ -65,14 +66,16 @@ impl Input {
         self.content.compression()
     }
 
-    /// Bytes consumed of the input as it is stored, for a progress bar; never more than its size, and its size at the end.
+    /// Bytes consumed of the input as it is stored, for a progress bar; never more than its size, and its size at the
+    /// end.
     pub fn position(&self) -> u64 {
         self.content.consumed()
     }
 
     /// Reads the content as text of the format that `options` say, whatever was detected.
     ///
-    /// Errors that the start of the text shows come here: a UTF-16 mark, an unknown column of a header, a column of lines.
+    /// Errors that the start of the text shows come here: a UTF-16 mark, an unknown column of a header, a column of
+    /// lines.
     pub fn into_reader(self, options: Options) -> Result<Reader> {
         Reader::new(self, options)
     }

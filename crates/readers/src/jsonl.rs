@@ -102,7 +102,8 @@ impl Jsonl {
     }
 }
 
-/// Adds a label to the open block. Returns a block to hand over: the open one, if it is full or if integers leave its range.
+/// Adds a label to the open block. Returns a block to hand over: the open one, if it is full or if integers leave its
+/// range.
 fn take(
     open: &mut Option<Block>,
     value: Value<'_>,
@@ -161,7 +162,8 @@ fn malformed(rule: &str) -> Rule {
     (ErrorKind::Malformed, rule.to_owned())
 }
 
-/// The value that may be a label on a line that is not blank. Words of the JSON library are dropped: they may quote the line.
+/// The value that may be a label on a line that is not blank. Words of the JSON library are dropped: they may quote the
+/// line.
 fn read_line<'a>(
     line: &'a [u8],
     member: Option<&mut Member>,

@@ -42,8 +42,8 @@ impl QuotedRow {
         self.automaton.read_record(b"\n", &mut [0; 1], &mut [0; 1]);
     }
 
-    /// Parses the row at the start of `text`, which does not start with a line end. Returns its length with its line end,
-    /// or `None` if `text` does not hold all of it; `ended` says that nothing follows `text`.
+    /// Parses the row at the start of `text`, which does not start with a line end. Returns its length with its line
+    /// end, or `None` if `text` does not hold all of it; `ended` says that nothing follows `text`.
     pub(crate) fn parse(&mut self, text: &[u8], ended: bool) -> Result<Option<usize>, Fault> {
         if self.cells.len() < text.len() {
             self.cells.resize(text.len(), 0);

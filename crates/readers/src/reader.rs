@@ -69,8 +69,8 @@ impl Format {
 pub struct Options {
     /// The text's format.
     pub format: Format,
-    /// The column of a CSV or TSV header, byte for byte, or the member of each JSON object, whose values are the labels.
-    /// `None` takes the only column of a table, or the whole JSON value of each line.
+    /// The column of a CSV or TSV header, byte for byte, or the member of each JSON object, whose values are the
+    /// labels. `None` takes the only column of a table, or the whole JSON value of each line.
     pub column: Option<Vec<u8>>,
     /// Texts that are skipped like empty cells: they stand for a missing value.
     pub nulls: Vec<Vec<u8>>,
@@ -136,7 +136,8 @@ impl Reader {
         block.inspect_err(|error| self.failed = Some(error.clone()))
     }
 
-    /// Bytes consumed of the input as it is stored, for a progress bar; never more than its size, and its size at the end.
+    /// Bytes consumed of the input as it is stored, for a progress bar; never more than its size, and its size at the
+    /// end.
     pub fn position(&self) -> u64 {
         match &self.labels {
             Labels::Lines(lines) => lines.position(),

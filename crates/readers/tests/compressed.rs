@@ -207,7 +207,8 @@ fn a_changed_byte_never_changes_the_labels_silently() {
         for at in 0..whole.len() {
             let mut changed = whole.clone();
             changed[at] ^= 0x10;
-            // The first bytes decide whether it is compressed at all; gzip's name, time and system are not checked by anyone.
+            // The first bytes decide whether it is compressed at all; gzip's name, time and system are not checked by
+            // anyone.
             let signature = at < 10;
             let result = read(&changed, &lines());
             assert!(

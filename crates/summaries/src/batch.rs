@@ -155,8 +155,8 @@ impl<'s, F: Fn(usize) -> Option<&'s [u8]> + Sync> Batch<ByteStrings> for ByteStr
     }
 }
 
-/// Tables that one worker counts into, by their number in the group; a table by itself is a group too, and has number 0.
-/// Slots are numbered within the group.
+/// Tables that one worker counts into, by their number in the group; a table by itself is a group too, and has number
+/// 0. Slots are numbered within the group.
 pub(crate) trait Group<L: Store>: Send {
     /// Whether the group is so large that its memory is worth asking for ahead.
     fn is_large(&self) -> bool {
@@ -287,9 +287,9 @@ impl<B> Work<'_, B> {
         }
     }
 
-    /// Count what belongs to some neighbouring groups, of which `first` is the number of the first. Each worker hashes all
-    /// items: with two, that took less time than telling each other whose they are, and nobody waits. So the time of a
-    /// stream never falls below that of its hashes, whatever the number of workers.
+    /// Count what belongs to some neighbouring groups, of which `first` is the number of the first. Each worker hashes
+    /// all items: with two, that took less time than telling each other whose they are, and nobody waits. So the time
+    /// of a stream never falls below that of its hashes, whatever the number of workers.
     #[inline(always)]
     fn apply_to_groups<L: Store, G: Group<L>>(&self, groups: &mut [G], first: usize)
     where
@@ -380,8 +380,8 @@ impl<B> Work<'_, B> {
     }
 }
 
-/// The digests of the labels above the length limit among hashed items, by position in ascending order: an item is counted
-/// some time after it was hashed, and needs its digest for both.
+/// The digests of the labels above the length limit among hashed items, by position in ascending order: an item is
+/// counted some time after it was hashed, and needs its digest for both.
 #[derive(Default)]
 struct Digests(Vec<(usize, Digest)>);
 

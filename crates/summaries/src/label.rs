@@ -116,8 +116,8 @@ pub enum Label<'a> {
     ByteString(ByteString<'a>),
 }
 
-/// What a summary's hash is keyed with: labels that collide in one summary do not in another. The hash is no cryptographic
-/// one; collisions cost time, and never mix labels up.
+/// What a summary's hash is keyed with: labels that collide in one summary do not in another. The hash is no
+/// cryptographic one; collisions cost time, and never mix labels up.
 #[derive(Clone, Copy)]
 pub(crate) struct HashKey {
     integers: u64,

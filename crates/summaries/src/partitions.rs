@@ -1,5 +1,5 @@
-//! The partitions that share a summary's capacity, of one kind of label. Each has a table; tables are large and stand by
-//! themselves, or small and stand in groups.
+//! The partitions that share a summary's capacity, of one kind of label. Each has a table; tables are large and stand
+//! by themselves, or small and stand in groups.
 
 use crate::batch::{Batch, Group, Routing, Weights, Work};
 use crate::label::Store;
@@ -31,9 +31,10 @@ impl<L: Store> Partitions<L> {
         } = *parameters;
         let key = parameters.hash_key();
         let (counters, larger) = (capacity / partitions, capacity % partitions);
-        // Small tables are for whoever declares partitions of at most 64 counters: they take 20 bytes an integer counter
-        // (in partitions of 16) where large ones take 38, and constant time for every update in the worst case, where
-        // large ones take it on average. The price is a look at all keys of a table for each victim, hence the limit.
+        // Small tables are for whoever declares partitions of at most 64 counters: they take 20 bytes an integer
+        // counter (in partitions of 16) where large ones take 38, and constant time for every update in the worst case,
+        // where large ones take it on average. The price is a look at all keys of a table for each victim, hence the
+        // limit.
         let small = partitions > 1 && capacity.div_ceil(partitions) <= MAX_SLOTS;
         let group_size = if small {
             partitions.div_ceil(MAX_THREADS).next_power_of_two() // a group has one worker

@@ -4,10 +4,10 @@
 //! at bit `b - 1`, bucket 0 the slots at the minimum. Slots are not moved when their count grows; they are looked at
 //! again when their bucket is.
 //!
-//! Cost: when a bucket is opened, each of its slots moves down, or up because its count grew. A count growing from
-//! c - 1 to c can lift its slot by at most one more than the number of trailing zeros of c, which sums to less than
-//! 2 n + log n over n unit updates of a slot: amortised O(1). A weighted update costs O(log weight), without a loop over
-//! the weight.
+//! Cost: when a bucket is opened, each of its slots moves down, or up because its count grew. A count growing from c -
+//! 1 to c can lift its slot by at most one more than the number of trailing zeros of c, which sums to less than 2 n +
+//! log n over n unit updates of a slot: amortised O(1). A weighted update costs O(log weight), without a loop over the
+//! weight.
 
 use crate::table::FREE;
 use crate::victims::Tie;

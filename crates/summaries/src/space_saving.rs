@@ -30,8 +30,8 @@ const EMPTY: &str = "an empty summary has no labels";
 pub struct Parameters {
     /// Counters in all tables together, 1 to [`MAX_CAPACITY`].
     pub capacity: usize,
-    /// What the capacity is divided among, 1 to `capacity` and to [`MAX_PARTITIONS`]: each has a table of its own, and a
-    /// label's hash says which one it belongs to.
+    /// What the capacity is divided among, 1 to `capacity` and to [`MAX_PARTITIONS`]: each has a table of its own, and
+    /// a label's hash says which one it belongs to.
     pub partitions: usize,
     /// Which label at the minimum is evicted.
     pub tie: Tie,
@@ -105,8 +105,8 @@ enum Tables {
     ByteStrings(Partitions<ByteStrings>),
 }
 
-/// `$body` with `$group` and `$table` bound to what holds a partition's table, of either kind of label; `$empty` without
-/// tables.
+/// `$body` with `$group` and `$table` bound to what holds a partition's table, of either kind of label; `$empty`
+/// without tables.
 macro_rules! partition {
     ($self:expr, $partition:expr, ($group:ident, $table:ident) => $body:expr, empty => $empty:expr) => {
         match &$self.tables {

@@ -1,8 +1,9 @@
 //! One SpaceSaving table: labels, counts, last occurrences and the choice of the victim.
 //!
-//! Labels stand in buckets of eight slots, each a row of tags (`tags.rs`) that are compared at once. A label has two buckets, and
-//! goes into the one with more room; so both are looked at, without a branch. Where both are full it is displaced into
-//! one further on in the sequence of buckets that its hash leads to; its first bucket knows that there is such a label.
+//! Labels stand in buckets of eight slots, each a row of tags (`tags.rs`) that are compared at once. A label has two
+//! buckets, and goes into the one with more room; so both are looked at, without a branch. Where both are full it is
+//! displaced into one further on in the sequence of buckets that its hash leads to; its first bucket knows that there
+//! is such a label.
 
 use crate::batch::Group;
 use crate::label::{HashKey, Store};
