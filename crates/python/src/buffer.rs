@@ -59,6 +59,9 @@ pub fn to_array(object: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
 
 /// The memory of a buffer as an array, uncopied where it is aligned.
 fn primitive<T: ArrowPrimitiveType>(buffer: PyUntypedBuffer) -> PyResult<ArrayRef> {
+    if buffer.item_size() != size_of::<T::Native>() {
+        return Err(unsupported("an array of another layout")); // its format says one width, its size another
+    }
     let (length, bytes) = (buffer.item_count(), buffer.len_bytes());
     let start = buffer.buf_ptr().cast::<u8>();
     let Some(start) = NonNull::new(start).filter(|_| bytes > 0) else {

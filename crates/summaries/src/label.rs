@@ -242,15 +242,15 @@ struct Span {
     room: u32,
 }
 
-/// Bytes that may be lost, besides an eighth of those in use, before the arena is rewritten: so that a small one is not
-/// rewritten for every few labels.
-const RECLAIMED: usize = 1 << 12;
+/// Bytes for each slot that may be lost, besides an eighth of those in use, before the arena is rewritten: they pay for
+/// the look at every slot, where labels are short and a few grow long in turn.
+const LOST_PER_SLOT: usize = 4;
 
 /// The bit of a length that marks a shortened label, here and in the saved form.
 pub(crate) const SHORTENED: u32 = 1 << 31;
 
 /// String and bytes labels in one arena: a replaced label leaves its room to the next one, and what is lost to labels
-/// that outgrow their room is reclaimed when it exceeds an eighth of what is in use, and [`RECLAIMED`].
+/// that outgrow their room is reclaimed when it exceeds an eighth of what is in use, and [`LOST_PER_SLOT`].
 #[derive(Default)]
 pub(crate) struct ByteStrings {
     arena: Vec<u8>,
@@ -363,7 +363,7 @@ impl Store for ByteStrings {
         } else {
             self.spans[slot] = self.append(label);
         }
-        if self.arena.len() > self.used + self.used / 8 + RECLAIMED {
+        if self.arena.len() > self.used + self.used / 8 + self.spans.len() * LOST_PER_SLOT {
             self.reclaim();
         }
     }
@@ -404,7 +404,7 @@ mod tests {
             assert_eq!(store.get(slot).bytes, label);
             assert_eq!(store.get(slot).shortened, round % 3 == 0);
         }
-        assert!(store.arena.len() <= 16 * 200 * 9 / 8 + RECLAIMED + 200);
+        assert!(store.arena.len() <= 16 * 200 * 9 / 8 + 16 * LOST_PER_SLOT + 200);
     }
 
     #[test]
