@@ -64,7 +64,7 @@ def measure(name: str, stream_name: str, capacity: int) -> dict[str, object]:
     peak = max(0, peak_bytes() - before)
     found: Found = work.look(counted)
     peak = max(peak, found.summary_bytes or 0)  # pages that were free before do not count as growth
-    recall = stream.truth.recall(found.top) if stream.truth and found.top is not None else None
+    recall = stream.truth.recall(found.top()) if stream.truth and found.top else None
     return {
         "name": name,
         "stream": stream_name,

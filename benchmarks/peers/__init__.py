@@ -58,8 +58,9 @@ DISTRIBUTIONS: Final = (
 class Found:
     """What there is to say after counting."""
 
-    top: list[Any] | None = None
-    """The most frequent labels, at least 100 if there are as many, the most frequent first."""
+    top: Callable[[], list[Any]] | None = None
+    """Finds the most frequent labels, at least 100 if there are as many, the most frequent first. It is called only
+    where the truth is known: to pick them among ten million takes as long as to count them."""
     summary_bytes: int | None = None
     """Memory of the summary, by its own account."""
     extra: dict[str, Any] = field(default_factory=dict)

@@ -25,7 +25,7 @@ def _query(stream: Stream, sql: str) -> Work:
         items = table  # noqa: F841 - Python(items) in the query looks among the variables of the caller
         return str(engine.query(f"{sql} SETTINGS max_threads = 1", "JSONCompactEachRow"))
 
-    return Work(count, lambda text: Found(_labels(text)))
+    return Work(count, lambda text: Found(lambda: _labels(text)))
 
 
 def _labels(text: str) -> list[Any]:

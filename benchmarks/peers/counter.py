@@ -15,4 +15,4 @@ if TYPE_CHECKING:
 def exact(stream: Stream, capacity: int) -> Work:
     """Count Python objects, which are made before the clock starts."""
     items = stream.list
-    return Work(lambda: Counter(items), lambda counts: Found([label for label, _ in counts.most_common(TOP)]))
+    return Work(lambda: Counter(items), lambda counts: Found(lambda: [label for label, _ in counts.most_common(TOP)]))

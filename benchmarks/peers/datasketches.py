@@ -32,7 +32,9 @@ def frequent_items(stream: Stream, capacity: int) -> Work:
         return sketch
 
     def look(sketch: Any) -> Found:
-        rows = sketch.get_frequent_items(datasketches.frequent_items_error_type.NO_FALSE_NEGATIVES)
-        return Found([row[0] for row in rows], extra={"tracked": sketch.num_active_items})
+        every = datasketches.frequent_items_error_type.NO_FALSE_NEGATIVES
+        return Found(
+            lambda: [row[0] for row in sketch.get_frequent_items(every)], extra={"tracked": sketch.num_active_items}
+        )
 
     return Work(count, look)

@@ -25,7 +25,7 @@ def _query(stream: Stream, sql: str) -> Work:
     def count() -> list[Any]:
         return connection.execute(sql).fetchall()
 
-    return Work(count, lambda rows: Found([row[0] for row in rows]))
+    return Work(count, lambda rows: Found(lambda: [row[0] for row in rows]))
 
 
 def exact(stream: Stream, capacity: int) -> Work:

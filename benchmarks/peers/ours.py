@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import heapq
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 import dptop
 from benchmarks.peers import Found, Work
@@ -19,13 +20,20 @@ def _look(summary: dptop.SpaceSaving) -> Found:
     # as private_counters(), which would build and sort a million pairs
     tables = summary._tables
     _, counters = tables.snapshot()
-    ranked = [(count, p, position) for p, (_, counts) in enumerate(counters) for position, count in enumerate(counts)]
-    top = [label for _, p, position in heapq.nlargest(TOP, ranked) for label in tables.labels(p, [position])]
+    sizes = [len(counts) for _, counts in counters]
+
+    def top() -> list[Any]:
+        every = np.array([count for _, counts in counters for count in counts], dtype=np.uint64)
+        first = np.cumsum([0, *sizes])
+        best = np.argsort(every, kind="stable")[: -TOP - 1 : -1]
+        owners = np.searchsorted(first, best, side="right") - 1
+        return [label for p, i in zip(owners, best - first[owners], strict=True) for label in tables.labels(p, [i])]
+
     label_bytes = 0
     if tables.kind == "strings":
-        everywhere = ((p, list(range(len(counts)))) for p, (_, counts) in enumerate(counters))
+        everywhere = ((p, list(range(size))) for p, size in enumerate(sizes))
         label_bytes = sum(len(str(label)) for p, positions in everywhere for label in tables.labels(p, positions))
-    return Found(top, tables.heap_bytes(), {"label_bytes": label_bytes, "tracked": len(ranked)})
+    return Found(top, tables.heap_bytes(), {"label_bytes": label_bytes, "tracked": sum(sizes)})
 
 
 def _counting(stream: Stream, summary: dptop.SpaceSaving, items: Any, threads: int = 1) -> Work:
@@ -58,7 +66,7 @@ def walk(stream: Stream, capacity: int) -> Work:
 
 def update(stream: Stream, capacity: int) -> Work:
     """Call `update` for each item, the loop around it included."""
-    items = stream.list[:UPDATES]
+    items = stream.head(UPDATES).list
     summary = dptop.SpaceSaving(capacity)
 
     def count() -> dptop.SpaceSaving:

@@ -18,5 +18,5 @@ def exact(stream: Stream, capacity: int) -> Work:
     series = pd.Series(stream.arrow.to_pandas())
     return Work(
         lambda: series.value_counts(sort=False),
-        lambda counts: Found(counts.nlargest(TOP).index.tolist()),
+        lambda counts: Found(lambda: counts.nlargest(TOP).index.tolist()),
     )

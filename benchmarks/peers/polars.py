@@ -24,4 +24,4 @@ def exact(stream: Stream, capacity: int) -> Work:
     def count() -> pl.DataFrame:
         return frame.group_by("x").len().collect(engine="streaming")
 
-    return Work(count, lambda counts: Found(counts.top_k(TOP, by="len")["x"].to_list()))
+    return Work(count, lambda counts: Found(lambda: counts.top_k(TOP, by="len")["x"].to_list()))

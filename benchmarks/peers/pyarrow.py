@@ -19,5 +19,5 @@ def exact(stream: Stream, capacity: int) -> Work:
     table = pa.table({"x": stream.arrow})
     return Work(
         lambda: table.group_by("x", use_threads=False).aggregate([([], "count_all")]),
-        lambda counts: Found(counts.sort_by([("count_all", "descending")])["x"][:TOP].to_pylist()),
+        lambda counts: Found(lambda: counts.sort_by([("count_all", "descending")])["x"][:TOP].to_pylist()),
     )
