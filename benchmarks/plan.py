@@ -31,12 +31,15 @@ SKETCHES: Final = ("Apache DataSketches", "DuckDB approx_top_k", "ClickHouse top
 COMMANDS: Final = (
     ("dptop top, command", "lines"),
     ("sort | uniq -c | sort -rn | head", "lines"),
-    ("DuckDB read_csv, one thread", "lines"),
-    ("DuckDB read_csv, all threads", "lines"),
+    ("DuckDB command", "lines"),
+    ("DuckDB command, all threads", "lines"),
+    ("DuckDB in Python", "lines"),
     ("dptop top --column, CSV", "csv"),
-    ("DuckDB read_csv, column", "csv"),
+    ("DuckDB command, column", "csv"),
+    ("DuckDB in Python, column", "csv"),
     ("dptop top --column, Parquet", "parquet"),
-    ("pyarrow, reading the column", "parquet"),
+    ("pyarrow, reading the column in batches", "parquet"),
+    ("pyarrow, reading the column at once", "parquet"),
 )
 THREADED: Final = (("int64-zipf-1.1", 10_000), ("int64-zipf-1.1", 100_000), ("string-zipf-1.1", 10_000))
 

@@ -37,18 +37,21 @@ PEERS: Final = {
     "ClickHouse topK": "clickhouse:approximate",
     "dptop top, command": "commands:dptop_lines",
     "sort | uniq -c | sort -rn | head": "commands:sort_uniq",
-    "DuckDB read_csv, one thread": "commands:duckdb_lines",
-    "DuckDB read_csv, all threads": "commands:duckdb_lines_threads",
+    "DuckDB command": "commands:duckdb_lines",
+    "DuckDB command, all threads": "commands:duckdb_lines_threads",
+    "DuckDB in Python": "commands:duckdb_lines_python",
     "dptop top --column, CSV": "commands:dptop_csv",
-    "DuckDB read_csv, column": "commands:duckdb_csv",
+    "DuckDB command, column": "commands:duckdb_csv",
+    "DuckDB in Python, column": "commands:duckdb_csv_python",
     "dptop top --column, Parquet": "commands:dptop_parquet",
-    "pyarrow, reading the column": "commands:pyarrow_column",
+    "pyarrow, reading the column in batches": "commands:pyarrow_batches",
+    "pyarrow, reading the column at once": "commands:pyarrow_at_once",
     "dptop top, endless": "commands:dptop_endless",
 }
 """Name in the table -> module:function here. A module is imported only where it is measured."""
 
 DISTRIBUTIONS: Final = (
-    *("dptop", "datasketches", "duckdb", "polars", "pyarrow", "pandas", "numpy", "chdb"),
+    *("dptop", "datasketches", "duckdb", "duckdb-cli", "polars", "pyarrow", "pandas", "numpy", "chdb"),
     "chdb-core",
 )
 """Packages whose versions belong to the results."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.resources
 import resource
 import subprocess
 import sys
@@ -19,25 +20,21 @@ if TYPE_CHECKING:
 DPTOP: Final = str(Path(sys.executable).with_name("dptop"))
 CAPACITY: Final = "--capacity"
 COLUMN: Final = "label"
-COUNT_LINES: Final = """
+SET_ONE_THREAD: Final = "SET threads = 1; "
+COUNT: Final = "SELECT label, count(*) AS n FROM read_csv({}) GROUP BY label ORDER BY n DESC LIMIT 20"
+A_LINE_IS_A_VALUE: Final = (
+    r"auto_detect=false, header=false, delim='\t', quote='', escape='', columns={'label': 'VARCHAR'}"
+)
+RUN_SQL: Final = """
 import duckdb, sys
-threads, path = sys.argv[1:]
-connection = duckdb.connect()
-if threads != "all":
-    connection.execute(f"SET threads = {threads}")
-print(connection.execute('''
-    SELECT label, count(*) AS n
-    FROM read_csv(?, auto_detect=false, header=false, delim='\\t', quote='', escape='', columns={'label': 'VARCHAR'})
-    GROUP BY label ORDER BY n DESC LIMIT 20''', [path]).fetchall())
+print(duckdb.connect().execute(sys.argv[1]).fetchall())
 """
-COUNT_COLUMN: Final = """
-import duckdb, sys
-connection = duckdb.connect()
-connection.execute("SET threads = 1")
-print(connection.execute("SELECT label, count(*) AS n FROM read_csv(?) GROUP BY label ORDER BY n DESC LIMIT 20",
-      [sys.argv[1]]).fetchall())
+READ_IN_BATCHES: Final = """
+import pyarrow.parquet, sys
+with pyarrow.parquet.ParquetFile(sys.argv[1], page_checksum_verification=True) as file:
+    print(sum(batch.num_rows for batch in file.iter_batches(batch_size=int(sys.argv[2]), columns=["label"])))
 """
-READ_COLUMN: Final = """
+READ_AT_ONCE: Final = """
 import pyarrow.parquet, sys
 print(pyarrow.parquet.read_table(sys.argv[1], columns=["label"], use_threads=False).num_rows)
 """
@@ -79,14 +76,37 @@ def sort_uniq(_: object, capacity: int) -> Work:
     return _command("lines", "sh", "-c", "export LC_ALL=C; sort | uniq -c | sort -rn | head -n 20", stdin=True)
 
 
+def _count(file: str) -> str:
+    """Return the query that counts a file's labels."""
+    arguments = [f"'{cached_file(file)}'"]
+    if file == "lines":
+        arguments.append(A_LINE_IS_A_VALUE)
+    return COUNT.format(", ".join(arguments))
+
+
+def _duckdb(file: str, before: str = SET_ONE_THREAD) -> Work:
+    """Run DuckDB's own command: the program itself, not the script in Python that PyPI's package starts it by."""
+    program = importlib.resources.files("duckdb_cli").joinpath("duckdb")
+    return _command(file, str(program), "-no-init", "-c", before + _count(file))
+
+
+def _duckdb_python(file: str) -> Work:
+    return _command(file, sys.executable, "-c", RUN_SQL, SET_ONE_THREAD + _count(file))
+
+
 def duckdb_lines(_: object, capacity: int) -> Work:
     """Tell read_csv that a line is a value; one thread."""
-    return _command("lines", sys.executable, "-c", COUNT_LINES, "1", str(cached_file("lines")))
+    return _duckdb("lines")
 
 
 def duckdb_lines_threads(_: object, capacity: int) -> Work:
     """Run the same with as many threads as DuckDB takes by itself."""
-    return _command("lines", sys.executable, "-c", COUNT_LINES, "all", str(cached_file("lines")))
+    return _duckdb("lines", before="")
+
+
+def duckdb_lines_python(_: object, capacity: int) -> Work:
+    """Run the same from Python, where DuckDB may be newer; one thread."""
+    return _duckdb_python("lines")
 
 
 def dptop_csv(_: object, capacity: int) -> Work:
@@ -97,7 +117,12 @@ def dptop_csv(_: object, capacity: int) -> Work:
 
 def duckdb_csv(_: object, capacity: int) -> Work:
     """Count the same column; one thread."""
-    return _command("csv", sys.executable, "-c", COUNT_COLUMN, str(cached_file("csv")))
+    return _duckdb("csv")
+
+
+def duckdb_csv_python(_: object, capacity: int) -> Work:
+    """Run the same from Python; one thread."""
+    return _duckdb_python("csv")
 
 
 def dptop_parquet(_: object, capacity: int) -> Work:
@@ -106,9 +131,17 @@ def dptop_parquet(_: object, capacity: int) -> Work:
     return _command("parquet", DPTOP, "top", path, "--column", COLUMN, CAPACITY, str(capacity))
 
 
-def pyarrow_column(_: object, capacity: int) -> Work:
-    """Read that column and nothing else; one thread."""
-    return _command("parquet", sys.executable, "-c", READ_COLUMN, str(cached_file("parquet")))
+def pyarrow_batches(_: object, capacity: int) -> Work:
+    """Read that column and nothing else, in the batches that dptop reads."""
+    from dptop.arrow_files import ROWS_PER_BATCH
+
+    path = str(cached_file("parquet"))
+    return _command("parquet", sys.executable, "-c", READ_IN_BATCHES, path, str(ROWS_PER_BATCH))
+
+
+def pyarrow_at_once(_: object, capacity: int) -> Work:
+    """Read that column into one table; one thread."""
+    return _command("parquet", sys.executable, "-c", READ_AT_ONCE, str(cached_file("parquet")))
 
 
 def dptop_endless(_: object, capacity: int) -> Work:
