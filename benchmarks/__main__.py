@@ -1,4 +1,4 @@
-"""Run the suite: `python -m benchmarks` (about twelve minutes), `--quick` to try it, `--only TEXT` for a part.
+"""Run the suite: `python -m benchmarks` (about eight minutes), `--quick` to try it, `--only TEXT` for a part.
 
 Not pyperf or asv: they measure the clock of Python functions, not CPU time, memory and recall of whole engines.
 """
@@ -16,10 +16,9 @@ from typing import Final
 
 from benchmarks import report, streams
 from benchmarks.measure import ONE_THREAD
-from benchmarks.plan import PLAN, Measurement
+from benchmarks.plan import PLAN, ROUNDS, Measurement
 from benchmarks.results import Results
 
-ROUNDS: Final = 5
 PAGE: Final = Path(__file__).with_name("results.md")
 
 
@@ -29,7 +28,9 @@ def main() -> None:
     parser.add_argument(
         "--quick", action="store_true", help="a twentieth of the items, one round: only to try the suite"
     )
-    parser.add_argument("--rounds", type=int, help=f"repetitions of each measurement; {ROUNDS} by default")
+    parser.add_argument(
+        "--rounds", type=int, help=f"repetitions of each measurement; {ROUNDS} by default, some have fewer"
+    )
     parser.add_argument("--only", default="", help="measurements whose name or stream contains this")
     arguments = parser.parse_args()
     if arguments.quick:
@@ -49,13 +50,14 @@ def main() -> None:
     with raw.open("w") as file:
         for number in range(rounds):
             for measurement in plan:
-                if number and measurement.once:
+                if not measurement.is_due(number):
                     continue
                 line = measure(measurement)
                 file.write(json.dumps(line) + "\n")
                 results.add(line)
             say(f"round {number + 1} of {rounds} done after {time.monotonic() - start:.0f} s")
-    target.write_text(report.page(results, rounds, load))
+    run = report.Run(rounds, time.monotonic() - start, load, os.getloadavg()[0])
+    target.write_text(report.page(results, run))
     say(f"wrote {target.relative_to(Path.cwd()) if target.is_absolute() else target}")
 
 

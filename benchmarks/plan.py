@@ -1,10 +1,28 @@
-"""What one run measures: every (name, stream, capacity), once per round."""
+"""What one run measures: every (name, stream, capacity), in each round or in some."""
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-__all__ = ["CAPACITIES", "EXACT", "HARD_CAPACITIES", "PLAN", "SKETCHES", "Measurement"]
+__all__ = [
+    "CAPACITIES",
+    "COMMANDS",
+    "EXACT",
+    "HARD_CAPACITIES",
+    "INTEGERS",
+    "PLAN",
+    "ROUNDS",
+    "SKETCHES",
+    "SKETCH_CAPACITIES",
+    "SKEWED",
+    "STRINGS",
+    "THREADED",
+    "Measurement",
+]
+
+ROUNDS: Final = 5
+FEW: Final = 3
+"""Runs of what takes its time and is no close match: no goal is decided by it."""
 
 
 class Measurement(NamedTuple):
@@ -15,9 +33,18 @@ class Measurement(NamedTuple):
     capacity: int
 
     @property
-    def once(self) -> bool:
-        """Whether one round is enough: it takes its samples itself."""
-        return self.stream == "endless"
+    def runs(self) -> int:
+        """How many of ROUNDS rounds measure it."""
+        if self.stream == "endless":
+            return 1  # it takes its samples itself
+        other, distinct = self.name in EXACT[3:], "distinct" in self.stream
+        if other and distinct:
+            return 1  # far slower, and seconds each
+        return FEW if other or self.name in SKETCHES or (self.name in EXACT and distinct) else ROUNDS
+
+    def is_due(self, number: int) -> bool:
+        """Return whether round `number`, from 0, measures it: the first one does, and what is left out is spread."""
+        return -(-(number + 1) * self.runs // ROUNDS) > -(-number * self.runs // ROUNDS)
 
 
 CAPACITIES: Final = (1_000, 10_000, 100_000, 1_000_000)

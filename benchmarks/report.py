@@ -8,7 +8,7 @@ import os
 import platform
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import psutil
 
@@ -31,7 +31,7 @@ from benchmarks.results import NotMeasuredError, Results
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["page"]
+__all__ = ["Run", "page"]
 
 TITLES: Final = {
     "int64-zipf-1.1": "int64, Zipf 1.1",
@@ -44,9 +44,9 @@ INTRODUCTION: Final = """# Speed and memory
 
 Written by `make bench`; not edited. Public synthetic data: benchmarks/streams.py says how they are made.
 
-* Every measurement is a process of its own, and a figure is the median of {rounds} of them. The rounds take turns
-  through all rows, so that a slow minute of the machine falls on all. Largest and smallest CPU time of a row are
-  {spread:.0%} apart (median of all rows).
+* Every measurement is a process of its own, and a figure is the median of {rounds} of them, or of fewer where the table
+  of fewer runs says so. The rounds take turns through all rows, so that a slow minute of the machine falls on all.
+  Largest and smallest CPU time of a row are {spread:.0%} apart (median of all rows).
 * Times are CPU time, user and system, per item, of the counting alone: packages are imported, the stream is in memory,
   and each peer has counted a thousand items, to load what it loads late. One thread, where a row does not say more.
 * Peers get the Arrow or NumPy array that we get, or a list where they take nothing else. Exact counts by SQL include
@@ -80,12 +80,27 @@ where a row does not say more; its command is the package duckdb-cli, in Python 
 """
 
 
-def page(results: Results, rounds: int, load: float) -> str:
+DISTURBED: Final = 0.5
+"""The load average from which on other work takes its part of the processor."""
+
+
+class Run(NamedTuple):
+    """What there is to say about a run as a whole."""
+
+    rounds: int
+    seconds: float
+    load_before: float
+    load_after: float
+
+
+def page(results: Results, run: Run) -> str:
     """Return the whole page."""
     spreads = sorted(results.spread(*m) for m in results.measurements() if len(results.lines(*m)) > 1) or [0.0]
     sections = (
-        INTRODUCTION.format(rounds=rounds, spread=spreads[len(spreads) // 2], resolution=RESOLUTION),
-        _machine(load),
+        INTRODUCTION.format(rounds=run.rounds, spread=spreads[len(spreads) // 2], resolution=RESOLUTION),
+        _warning(run),
+        _machine(run),
+        _fewer_runs(results, run),
         _goals(results),
         _losses(results),
         _capacities(results),
@@ -96,7 +111,7 @@ def page(results: Results, rounds: int, load: float) -> str:
         _hard(results),
         _endless(results),
     )
-    return "\n".join(section.rstrip() + "\n" for section in sections)
+    return "\n".join(section.rstrip() + "\n" for section in sections if section)
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -127,7 +142,29 @@ def _against_ours(results: Results, name: str, stream: str, capacity: int) -> st
     return f"{theirs:.1f} ({theirs / ours:.2f}x)"
 
 
-def _machine(load: float) -> str:
+def _warning(run: Run) -> str:
+    if run.load_before <= DISTURBED:
+        return ""
+    return (
+        f"**Warning: the load average was {run.load_before:.1f} when the run started: other work disturbs the figures."
+        " An idle machine gives lower ones.**\n"
+    )
+
+
+def _fewer_runs(results: Results, run: Run) -> str:
+    """Say what has fewer runs than the others: the streams of each name."""
+    fewer: dict[tuple[str, int], list[str]] = {}
+    for measurement in results.measurements():
+        runs = len(results.lines(*measurement))
+        if runs < run.rounds:
+            fewer.setdefault((measurement.name, runs), []).append(TITLES.get(measurement.stream, measurement.stream))
+    if not fewer:
+        return ""
+    rows = ((name, "; ".join(dict.fromkeys(streams)), str(runs)) for (name, runs), streams in fewer.items())
+    return f"## Fewer runs than {run.rounds}\n\n" + _table(("row", "streams", "runs"), rows)
+
+
+def _machine(run: Run) -> str:
     versions = []
     for distribution in DISTRIBUTIONS:
         try:
@@ -146,7 +183,11 @@ def _machine(load: float) -> str:
         ("processor", f"{_processor()}, {os.cpu_count()} cores"),
         ("memory", f"{psutil.virtual_memory().total / 2**30:.0f} GiB"),
         ("system", f"{platform.system()} {platform.release()}, {platform.machine()}"),
-        ("load average at the start", f"{load:.1f}"),
+        ("duration", f"{run.seconds / 60:.1f} minutes, the making of the streams included"),
+        (
+            "load average",
+            f"{run.load_before:.1f} at the start, {run.load_after:.1f} at the end, these processes included",
+        ),
         ("Python", platform.python_version()),
         ("packages", ", ".join(versions)),
     )
@@ -318,8 +359,9 @@ def _endless(results: Results) -> str:
         before = (0, 0.0, 0)
         for sample in samples:
             items, seconds, resident = sample
-            rate = (items - before[0]) / (seconds - before[1]) / 1e6
-            yield [f"{items / 1e6:.1f}", f"{seconds:.2f}", f"{rate:.1f}", f"{resident / 2**20:.1f}"]
+            passed = seconds - before[1]  # 0 where a quick run is done within a tick of the clock
+            rate = f"{(items - before[0]) / passed / 1e6:.1f}" if passed else "-"
+            yield [f"{items / 1e6:.1f}", f"{seconds:.2f}", rate, f"{resident / 2**20:.1f}"]
             before = sample
 
     return "## Distinct lines on standard input, 10,000 counters\n\nOne run; CPU time of the process.\n\n" + _table(
