@@ -5,6 +5,7 @@
 | int64-zipf-1.1, int64-zipf-1.5 | 10^7 items over 10^6 labels, that of rank r with probability ~ r^-1.1 or r^-1.5 |
 | int64-distinct | 10^7 items, each once |
 | string-zipf-1.1, string-zipf-1.5 | 5 * 10^6 items over 10^6 labels of 20 to 28 bytes |
+| string-distinct | 5 * 10^6 items, each once |
 | lines, csv, parquet | string-zipf-1.1 in files: alone, and as one of five columns |
 | free-slot, far-apart, large-weights, sawtooth | the hard ones: see their functions; made for a capacity |
 
@@ -124,7 +125,7 @@ def strings(ranks: Ranks) -> Any:
     """Return a text label of 20 to 28 bytes for each rank."""
     import pyarrow as pa
 
-    codes = scrambled(np.arange(LABELS, dtype=np.uint64)).tolist()
+    codes = scrambled(np.arange(ranks.max() + np.uint64(1), dtype=np.uint64)).tolist()
     return pa.array([f"/p/{code:016x}/{'.' * (code % 9)}" for code in codes]).take(pa.array(ranks))
 
 

@@ -19,6 +19,7 @@ __all__ = ["DISTRIBUTIONS", "PEERS", "Found", "Work", "peer"]
 
 PEERS: Final = {
     "dptop": "ours:array",
+    "dptop, Arrow": "ours:arrow",
     "dptop, list": "ours:sequence",
     "reading of the list": "ours:walk",
     "dptop, update": "ours:update",
@@ -28,7 +29,8 @@ PEERS: Final = {
     "dptop, partitions=capacity/16": "ours:small_partitions",
     "DuckDB": "duckdb:exact",
     "Polars": "polars:exact",
-    "pyarrow": "pyarrow:exact",
+    "pyarrow group_by": "pyarrow:grouped",
+    "pyarrow value_counts": "pyarrow:value_counts",
     "pandas": "pandas:exact",
     "ClickHouse": "clickhouse:exact",
     "collections.Counter": "counter:exact",

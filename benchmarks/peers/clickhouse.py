@@ -38,5 +38,6 @@ def exact(stream: Stream, capacity: int) -> Work:
 
 
 def approximate(stream: Stream, capacity: int) -> Work:
-    """Ask topK(N, load_factor) for 100 labels; N * load_factor is its number of counters, the same as ours."""
-    return _query(stream, f"SELECT arrayJoin(topK({TOP}, {capacity // TOP})(x)) FROM Python(items)")
+    """Ask topK(N, load_factor) for 100 labels or more: N * load_factor is its number of counters, the same as ours."""
+    number = next(number for number in range(TOP, capacity + 1) if capacity % number == 0)
+    return _query(stream, f"SELECT arrayJoin(topK({number}, {capacity // number})(x)) FROM Python(items)")

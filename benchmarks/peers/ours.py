@@ -53,6 +53,11 @@ def array(stream: Stream, capacity: int) -> Work:
     return _counting(stream, dptop.SpaceSaving(capacity), stream.values)
 
 
+def arrow(stream: Stream, capacity: int) -> Work:
+    """`extend` of an Arrow array where `array` takes NumPy."""
+    return _counting(stream, dptop.SpaceSaving(capacity), stream.arrow)
+
+
 def sequence(stream: Stream, capacity: int) -> Work:
     """`extend` of a list of Python objects."""
     return _counting(stream, dptop.SpaceSaving(capacity), stream.list)

@@ -1,10 +1,11 @@
-"""pyarrow on the same array, one thread: group_by with a hash aggregation."""
+"""pyarrow on the same array, one thread: group_by with a hash aggregation, and value_counts."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from benchmarks.peers import Found, Work
 from benchmarks.streams import TOP
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from benchmarks.streams import Stream
 
 
-def exact(stream: Stream, capacity: int) -> Work:
+def grouped(stream: Stream, capacity: int) -> Work:
     """Group and count."""
     pa.set_cpu_count(1)
     table = pa.table({"x": stream.arrow})
@@ -21,3 +22,15 @@ def exact(stream: Stream, capacity: int) -> Work:
         lambda: table.group_by("x", use_threads=False).aggregate([([], "count_all")]),
         lambda counts: Found(lambda: counts.sort_by([("count_all", "descending")])["x"][:TOP].to_pylist()),
     )
+
+
+def value_counts(stream: Stream, capacity: int) -> Work:
+    """Count by the function made for it."""
+    pa.set_cpu_count(1)
+    values = stream.arrow
+
+    def top(counts: pa.StructArray) -> list[object]:
+        best = pc.sort_indices(counts.field("counts"), sort_keys=[("", "descending")])[:TOP]
+        return counts.field("values").take(best).to_pylist()  # type: ignore[no-any-return]
+
+    return Work(lambda: pc.value_counts(values), lambda counts: Found(lambda: top(counts)))
