@@ -30,7 +30,7 @@ def counted(budget: dptop.Budget | None = None) -> dptop.SpaceSaving:
     return summary
 
 
-def release(summary: dptop.SpaceSaving, epsilon: float = 1.0, delta: float = 1e-9) -> dptop.Release:
+def release(summary: dptop.Summary, epsilon: float = 1.0, delta: float = 1e-9) -> dptop.Release:
     return dptop.release(summary, epsilon=epsilon, delta=delta)
 
 

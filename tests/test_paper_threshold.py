@@ -23,7 +23,7 @@ from dptop.noise import pmf, tail
 from dptop.privacy import PrivacyParameters, exact_epsilon
 from dptop.reference import paper_threshold as reference
 from dptop.reference.space_saving import SpaceSaving
-from dptop.release import Request
+from dptop.release import Request, plan
 from dptop.tie import Tie
 from test_exact_divergence import ONE, Enclosure, divergence, noise, shapes
 
@@ -283,9 +283,10 @@ def test_delta_is_split_exactly(mechanism: str, length: int | None) -> None:
         request = Request(
             epsilon=1.0, delta=1.23456789e-7, share=0.1, mechanism=mechanism, length=length, max_contributions=3
         )
-        parts = Fraction(request.for_labels.delta) + Fraction(request.length_delta)
+        split = plan(request, dptop.SpaceSaving(10)).split
+        parts = Fraction(split.labels.delta) + Fraction(split.length_delta)
     assert parts == Fraction(request.per_item.delta)
-    assert (request.length_delta > 0) == (mechanism == "paper" and length is None)
+    assert (split.length_delta > 0) == (mechanism == "paper" and length is None)
 
 
 def test_a_share_and_one_table_are_needed() -> None:

@@ -48,6 +48,7 @@ def test_everything_reads_back(kind: str, capacity: int, partitions: int, tie: s
         dptop.load(tmp_path / "part.dptop"),
         pickle.loads(pickle.dumps(summary)),
     ):
+        assert isinstance(read, dptop.SpaceSaving)
         assert read.private_counters() == summary.private_counters()
         assert repr(read) == repr(summary)
         assert (read.capacity, read.tie, read.partitions) == (capacity, summary.tie, partitions)
@@ -297,6 +298,7 @@ def test_the_record_travels(tmp_path: Path) -> None:
         summary.extend(breaking())
     summary.save(tmp_path / "part")
     read = dptop.load(tmp_path / "part")
+    assert isinstance(read, dptop.SpaceSaving)
     record = Record.from_bytes(Saved.of(read).record)
     assert record == Record(dptop.Budget(0.3, 3e-9), summary._ledger.record(), incomplete=True)
     assert [str(spent.parameters.delta) for spent in record.ledger.entries.values()] == ["1E-9", "5E-324"]

@@ -77,7 +77,9 @@ def by_file(summary: dptop.SpaceSaving) -> dptop.SpaceSaving:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "summary"
         summary.save(path)
-        return dptop.load(path)
+        loaded = dptop.load(path)
+        assert isinstance(loaded, dptop.SpaceSaving)
+        return loaded
 
 
 def by_pickle(summary: dptop.SpaceSaving) -> dptop.SpaceSaving:

@@ -11,6 +11,7 @@ Count with a summary, publish with `release`, read the `Release`:
 """
 
 from dptop import _native
+from dptop.counters import SpaceSaving
 from dptop.errors import (
     BudgetExhausted,
     CorruptSummary,
@@ -27,7 +28,7 @@ from dptop.mechanism import StableThreshold
 from dptop.privacy import Budget
 from dptop.release import release
 from dptop.report import Release, Row
-from dptop.summary import SpaceSaving, load
+from dptop.summary import Summary, load
 from dptop.tie import Tie
 
 __version__ = _native.VERSION
@@ -48,6 +49,7 @@ __all__ = [
     "SourceError",
     "SpaceSaving",
     "StableThreshold",
+    "Summary",
     "Tie",
     "UnsupportedLabel",
     "__version__",

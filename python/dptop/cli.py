@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final, TextIO
 import typer
 
 import dptop
+from dptop.counters import SpaceSaving
 from dptop.errors import DptopError, InvalidParameter, MissingExtra, SourceError
 from dptop.files import FORMATS, FileLabels, is_stdin, read_labels
 from dptop.parameters import one_of
-from dptop.release import Request
-from dptop.summary import SpaceSaving, thread_count
+from dptop.release import Request, plan, release_as
+from dptop.summary import thread_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -125,6 +126,7 @@ def top(
     one_of("summary", summary, SUMMARIES)
     request = Request(epsilon=epsilon, delta=delta, top=top_, share=share, length=length, mechanism=mechanism)
     counted = SpaceSaving(capacity, partitions=partitions)
+    plan(request, counted)  # refuses what cannot be released before anything is read
     thread_count(threads)
     inputs = [read_labels(file, column=column, format=format_, nulls=null or ()) for file in files]
     if (times := sum(map(is_stdin, files))) > 1:
@@ -132,7 +134,7 @@ def top(
     write = _destination(output, json=json, table=table)
     with _progress(files) as advance:
         _count(counted, inputs, threads, advance)
-    result = request.release(counted)
+    result = release_as(request, counted)
     try:
         write(result)
         with contextlib.suppress(OSError):  # stderr may be closed or full; the result is out

@@ -21,7 +21,6 @@ from dptop import _native
 from dptop.atomic import replacing
 from dptop.errors import InvalidParameter, MissingExtra, SourceError
 from dptop.label import Label, ShortenedLabel
-from dptop.mechanism import PAPER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -62,6 +61,7 @@ class Release:
         private: False if a seed for tests was used; such a result protects nobody.
         noisy_minimum: the noisy minimum counter of each partition; none with the mechanism "paper".
         noisy_length: the noisy length of the stream, if a share asked for it.
+        facts: what the mechanism says of itself in words; `explain` has them and those that hold for all.
         parameters: what was declared and what follows from it; it cannot be changed. Its keys:
 
             - `summary`: what counted the stream: "SpaceSaving".
@@ -91,6 +91,7 @@ class Release:
     noisy_minimum: tuple[int, ...]
     noisy_length: int | None
     parameters: Mapping[str, Any] = field(repr=False, hash=False)
+    facts: tuple[tuple[str, str], ...] = field(repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
@@ -131,16 +132,7 @@ class Release:
             each = f"each item is protected with ({p['item_epsilon']:.6g}, {p['item_delta']:.3g})"
             bound = f"the caller, at the source: at most {p['max_contributions']} a unit. dptop did not check it"
             yield "Enforced by", f"{bound}; {each}."
-        partitions = f", {p['partitions']} partitions" if p["partitions"] > 1 else ""
-        yield "Counted by", f"{p['summary']}, capacity {p['capacity']}, evicting the {p['tie']} minimum{partitions}."
-        source = "drawn exactly from the system's entropy" if self.private else "determined by a seed"
-        if self.mechanism == PAPER:
-            yield "Noise", f"discrete Laplace of scale {p['scale']:.6g} on every counter, {source}."
-            yield from self._facts_of_paper()
-        else:
-            minimum = "on every counter and on the minimum counter"
-            yield "Noise", f"discrete Laplace of scale {p['scale']:.6g} {minimum}, {source}."
-            yield from self._facts_of_noisy_minimum()
+        yield from self.facts
         if p["length"] is not None:
             yield "Length", f"the guarantee covers streams of at most {p['length']} items, as the caller declared."
         if p["top"] is not None:
@@ -152,33 +144,7 @@ class Release:
             picked = ", and less often if top or share picked it by its noisy count" if p["top"] or p["share"] else ""
             given = f"each label by itself, given that it passed the threshold{picked}"
             yield "Intervals", f"low to high holds a label's true count {chance}, {given}."
-        yield "Counts", "a count exceeds the true count by up to the minimum counter, besides the noise."
         yield "Not covered", "timing, memory use, and the machine that holds the summary."
-
-    def _facts_of_noisy_minimum(self) -> Iterator[tuple[str, str]]:
-        p = self.parameters
-        minima = ", ".join(map(str, self.noisy_minimum[:8])) + (", ..." if len(self.noisy_minimum) > 8 else "")
-        of_partition = " of its partition" if p["partitions"] > 1 else ""
-        rule = f"exceeds the noisy minimum{of_partition}, {minima}, by more than {p['offset']}"
-        yield "Threshold", f"a label is released only if its noisy count {rule}."
-        if p["share"] is not None:
-            yield "Share", f"and only if its noisy count is at least {p['share']:.12g} of {self._length_in_words()}."
-
-    def _facts_of_paper(self) -> Iterator[tuple[str, str]]:
-        p = self.parameters
-        rule = f"exceeds {p['threshold']}: the larger of share * N - {p['gap']} and N / capacity + 1 + {p['gap']}"
-        yield "Threshold", f"a label is released only if its noisy count {rule}, rounded down."
-        bound = f"N is {self._length_in_words()}"
-        if p["length"] is None:
-            bound += ", lifted so that it is no shorter than the stream but with a chance of half of delta"
-        yield "Share", f"{p['share']:.12g}. {bound}."
-
-    def _length_in_words(self) -> str:
-        p = self.parameters
-        if p["length"] is not None:
-            return f"the declared length {p['length']}"
-        part = f"{p['length_epsilon']:.6g} of {p['item_epsilon']:.6g}"
-        return f"the noisy length {self.noisy_length}, which took epsilon {part}"
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return one dict per row: item, count, low, high."""

@@ -1,4 +1,4 @@
-"""Summaries: bounded memory, raw and private; they carry what their proofs need: capacity, tie rule, ledger.
+"""What all summaries share: bounded memory, raw and private; reading a stream, the ledger, saving and loading.
 
 Only `dptop.release` turns a summary into something public.
 """
@@ -6,125 +6,84 @@ Only `dptop.release` turns a summary into something public.
 from __future__ import annotations
 
 import contextlib
+from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
-from dptop import _native
-from dptop._native import MAX_CAPACITY, MAX_LABEL_BYTES, MAX_PARTITIONS, MAX_THREADS, MIN_LABEL_BYTES, Reading
+from dptop._native import MAX_LABEL_BYTES, MAX_THREADS, MIN_LABEL_BYTES, Reading
 from dptop.atomic import reason, replacing
 from dptop.errors import CorruptSummary, InvalidParameter, SourceError
-from dptop.label import Label, ShortenedLabel, label_order
 from dptop.parameters import whole_number
 from dptop.privacy import Budget, Ledger
 from dptop.record import Record
 from dptop.source import open_labels, read_weights, rereadable
-from dptop.tie import Tie
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-__all__ = ["SpaceSaving", "load"]
+__all__ = ["Summary", "label_limit", "load", "thread_count"]
+
+SAVED_TYPE: Final = slice(10, 12)
+"""Where the saved form says which type of summary it is."""
 
 
-class SpaceSaving:
-    """The most frequent labels of a stream in at most `capacity` counters.
+class Summary(ABC):
+    """A stream in bounded memory. Everything in it is private except its parameters; only `dptop.release` publishes.
 
-    With f the true counts, C the counters and m the minimum counter (0 while a counter is free), every tracked label
-    has f <= C <= f + m, every label with f > m is tracked, and m <= n / capacity for a stream of length n (for one
-    partition). Memory grows with the distinct labels seen and stops at the capacity. The result depends on the order
-    of the items but not on how they are batched, nor on `threads`.
-
-    Everything in a summary is private except its parameters; only `dptop.release` publishes. Its repr is for whoever
-    may see the stream: it tells the kind of the labels, and so whether there were any.
-
-    Args:
-        capacity: counters, 1 to 2^31; the paper's k-tilde. Memory: at most about 38 bytes times the capacity for
-            integers (20 in partitions of at most 64 counters), about 55 plus the label for text.
-        tie: which label at the minimum is evicted: "least-recent" (default; needs the smaller threshold) or
-            "most-recent" (the paper's rule).
-        partitions: tables that share the capacity, 1 to `capacity` and to 2^20; each label is routed to one by a hash
-            of itself. Each has its own minimum. More than one lets `extend` use threads.
-        max_label_bytes: longer labels are counted apart but kept as a prefix and a SHA-256 digest, 64 to 2^30.
-        budget: what all releases of this stream may spend together; by default there is one release, of any size.
-
-    Raises:
-        InvalidParameter: a value out of range; nothing is allocated.
-
-    Source: Algorithm 2 of the paper; docs/privacy.md section 2.
-
-    >>> import dptop
-    >>> pages = dptop.SpaceSaving(capacity=1000)
-    >>> pages.extend(["/home", "/cart", "/home"])
-    >>> pages
-    SpaceSaving(capacity=1000, tie='least-recent', labels='strings')
+    Its repr is for whoever may see the stream: it tells the kind of the labels, and so whether there were any.
     """
 
-    def __init__(
-        self,
-        capacity: int,
-        tie: str | Tie = Tie.LEAST_RECENT,
-        partitions: int = 1,
-        max_label_bytes: int = 4096,
-        budget: Budget | None = None,
-    ) -> None:
-        capacity = whole_number("capacity", capacity, 1, MAX_CAPACITY, "Choose how many labels to track.")
-        partitions = whole_number(
-            "partitions", partitions, 1, min(capacity, MAX_PARTITIONS), "Use at most one partition per counter."
-        )
-        max_label_bytes = whole_number(
-            "max_label_bytes", max_label_bytes, MIN_LABEL_BYTES, MAX_LABEL_BYTES, "The default is 4096."
-        )
+    _saved_as: ClassVar[int]
+    """The number of the type in the saved form (crates/summaries/src/wire.rs)."""
+    _types: ClassVar[dict[int, type[Summary]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        if (number := cls.__dict__.get("_saved_as")) is not None:
+            cls._types[number] = cls
+
+    def _start(self, budget: Budget | None, *, incomplete: bool = False) -> None:
+        """Begin without items, or go on with those of a saved summary. Called once the counters are there."""
         if budget is not None and not isinstance(budget, Budget):
             raise InvalidParameter(f"budget must be a dptop.Budget; got {type(budget).__name__}. Build one of it.")
-        most_recent = Tie.of(tie) is Tie.MOST_RECENT
-        self._tables = _native.SpaceSaving(capacity, partitions, most_recent, max_label_bytes)
         self._budget = budget
-        self._start(incomplete=False)
-
-    def _start(self, *, incomplete: bool) -> None:
         self._begun: Reading | None = None
         self._open = {Reading()} if incomplete else set()
-        self._ledger = Ledger.of(self._tables.identity)
+        self._ledger = Ledger.of(self._identity)
 
     @property
-    def capacity(self) -> int:
-        """How many labels are tracked at the most. Public."""
-        return self._tables.capacity
+    @abstractmethod
+    def _identity(self) -> bytes:
+        """Random, drawn at construction, kept by copies and saved forms."""
 
-    @property
-    def tie(self) -> Tie:
-        """The rule that breaks ties at the minimum. Public."""
-        return Tie.MOST_RECENT if self._tables.most_recent else Tie.LEAST_RECENT
+    @abstractmethod
+    def _count(self, batches: list[Any], weights: Any, threads: int, reading: Reading) -> None:
+        """Count batches of labels, all or none, and mark the reading once they are counted."""
 
-    @property
-    def partitions(self) -> int:
-        """How many tables share the capacity. Public."""
-        return self._tables.partitions
+    @abstractmethod
+    def _length(self) -> int:
+        """Return the sum of all weights. PRIVATE."""
 
-    @property
-    def max_label_bytes(self) -> int:
-        """Labels above this length are kept as prefix and digest. Public."""
-        return self._tables.max_label_bytes
+    @abstractmethod
+    def _snapshot(self) -> tuple[Any, ...]:
+        """Return the length, and what else a release reads, all of one moment. PRIVATE."""
+
+    @abstractmethod
+    def _encode(self, record: bytes) -> bytes:
+        """Return the saved form with a record in it."""
+
+    @abstractmethod
+    def _decode(self, data: bytes) -> bytes:
+        """Take the counters from a saved form and return the record; called on an object without any."""
 
     @property
     def budget(self) -> Budget | None:
         """What was declared for all releases together. Public."""
         return self._budget
 
-    def __repr__(self) -> str:
-        kind = self._tables.kind
-        partitions = f", partitions={self.partitions}" if self.partitions > 1 else ""
-        return f"SpaceSaving(capacity={self.capacity}, tie={self.tie.value!r}{partitions}, labels={kind!r})"
-
+    @abstractmethod
     def update(self, item: int | str | bytes | None, weight: int = 1) -> None:
-        """Count one item, `weight` times in a row. None is a null and skipped; weight 0 changes nothing.
-
-        Raises:
-            UnsupportedLabel: not an int, str or bytes, or not of the kind that this summary holds.
-            InvalidParameter: a weight that is no whole number from 0 to 2^63 - 1, or a sum of weights above that.
-        """
-        self._tables.update(item, weight)
+        """Count one item, `weight` times in a row. None is a null and skipped; weight 0 changes nothing."""
 
     def extend(self, items: Any, weights: Any = None, *, threads: int = 1) -> None:
         """Count many items in their order: the same as `update` for each.
@@ -155,10 +114,10 @@ class SpaceSaving:
             source = open_labels(items)
             if weights is None:
                 for batch in source:
-                    self._tables.extend([batch], None, threads, reading)
+                    self._count([batch], None, threads, reading)
             else:
                 known = read_weights(weights)
-                self._tables.extend(list(source), known, threads, reading)
+                self._count(list(source), known, threads, reading)
 
     @contextlib.contextmanager
     def _reading(self, *inputs: object) -> Iterator[Reading]:
@@ -184,20 +143,6 @@ class SpaceSaving:
         """Whether every input was read to its end."""
         return not self._open
 
-    def private_counters(self) -> list[tuple[Label, int]]:
-        """Return (item, counter) for every tracked label, by counter downwards, then item. PRIVATE: not a release."""
-        _, tables = self._tables.snapshot()
-        counters = [
-            pair
-            for partition, (_, counts) in enumerate(tables)
-            for pair in zip(self._labels(partition, range(len(counts))), counts, strict=True)
-        ]
-        return sorted(counters, key=lambda pair: (-pair[1], label_order(pair[0])))
-
-    def _labels(self, partition: int, positions: Sequence[int]) -> list[Label]:
-        labels = self._tables.labels(partition, list(positions))
-        return [ShortenedLabel(*label) if isinstance(label, tuple) else label for label in labels]
-
     def to_bytes(self) -> bytes:
         """Return the saved form: PRIVATE data, as the stream was. What was spent goes with it."""
         begun = self._begun
@@ -207,23 +152,25 @@ class SpaceSaving:
 
     def _encoded(self, *, whole: bool) -> bytes:
         record = Record(self._budget, self._ledger.record(), incomplete=not whole)
-        return self._tables.to_bytes(record.to_bytes())
+        return self._encode(record.to_bytes())
 
     @classmethod
-    def from_bytes(cls, data: bytes | bytearray | memoryview) -> SpaceSaving:
+    def from_bytes(cls, data: bytes | bytearray | memoryview) -> Self:
         """Read a saved summary; going on with it is the same as never having saved it.
 
         Raises:
-            CorruptSummary: the bytes are cut short, changed, foreign or contradict themselves.
+            CorruptSummary: the bytes are cut short, changed, foreign, of another type, or contradict themselves.
         """
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise InvalidParameter(f"a saved summary is bytes; got {type(data).__name__}. Use dptop.load for a path.")
-        tables, record_bytes = _native.SpaceSaving.from_bytes(bytes(data))
-        record = Record.from_bytes(record_bytes)
-        summary = cls.__new__(cls)
-        summary._tables = tables
-        summary._budget = record.budget
-        summary._start(incomplete=record.incomplete)
+        data = bytes(data)
+        # whatever is not one of ours any of them refuses, and says why
+        kind = cls._types.get(int.from_bytes(data[SAVED_TYPE], "little"), next(iter(cls._types.values())))
+        if not issubclass(kind, cls):
+            raise CorruptSummary(f"the saved summary is not a {cls.__name__}. Use dptop.load, which reads every type.")
+        summary = kind.__new__(kind)
+        record = Record.from_bytes(summary._decode(data))
+        summary._start(record.budget, incomplete=record.incomplete)
         summary._ledger.unite(record.ledger)
         return summary
 
@@ -236,10 +183,10 @@ class SpaceSaving:
         with replacing(path, private=True) as file:
             file.write(self.to_bytes())
 
-    def __copy__(self) -> SpaceSaving:
-        return self.from_bytes(self.to_bytes())
+    def __copy__(self) -> Self:
+        return type(self).from_bytes(self.to_bytes())
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> SpaceSaving:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self.__copy__()
 
     def __reduce__(self) -> tuple[Any, tuple[bytes]]:
@@ -251,8 +198,13 @@ def thread_count(threads: int) -> int:
     return whole_number("threads", threads, 1, MAX_THREADS, "More than there are cores do not help.")
 
 
-def load(path: str | os.PathLike[str]) -> SpaceSaving:
-    """Read a summary that `save` wrote.
+def label_limit(max_label_bytes: int) -> int:
+    """Return a length limit of labels in bytes, 64 to 2^30, or refuse it."""
+    return whole_number("max_label_bytes", max_label_bytes, MIN_LABEL_BYTES, MAX_LABEL_BYTES, "The default is 4096.")
+
+
+def load(path: str | os.PathLike[str]) -> Summary:
+    """Read a summary of any type that `save` wrote.
 
     Raises:
         SourceError: the file cannot be read.
@@ -263,6 +215,6 @@ def load(path: str | os.PathLike[str]) -> SpaceSaving:
     except (OSError, ValueError, TypeError) as error:
         raise SourceError(f"{path!s}: cannot be read ({reason(error)}). Check the path.") from None
     try:
-        return SpaceSaving.from_bytes(data)
+        return Summary.from_bytes(data)
     except CorruptSummary as error:
         raise CorruptSummary(f"{path}: {error}") from None

@@ -1,0 +1,18 @@
+"""The privacy mechanisms: noise scale, threshold, THE comparison, and the chance that the comparison was built for.
+
+One class per mechanism owns all four, so that they cannot drift apart. `tests/test_exact_divergence.py` sums the exact
+probabilities over what `keeps` keeps and compares the result with `delta`.
+"""
+
+from typing import Final
+
+from dptop.mechanism.length import LengthBound
+from dptop.mechanism.paper import PaperThreshold
+from dptop.mechanism.stable import StableThreshold
+
+__all__ = ["MECHANISMS", "PAPER", "STABLE", "LengthBound", "PaperThreshold", "StableThreshold"]
+
+STABLE: Final = "stable-threshold"
+PAPER: Final = "paper"
+MECHANISMS: Final = (STABLE, PAPER)
+"""What a release calls each of them."""
