@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 __all__ = [
+    "given_common_noise",
     "given_release",
     "given_threshold",
     "quantile",
     "simultaneous",
+    "simultaneous_common_noise",
     "simultaneous_counters",
     "simultaneous_difference_quantile",
     "simultaneous_quantile",
@@ -82,6 +84,36 @@ def simultaneous(
     above, below = _simultaneous_ends(epsilon, counters, tables, beta)
     shift = noisy_minimum + below
     return [_widened(v, v - shift, v + above) for v in noisy_counts]
+
+
+def given_common_noise(
+    epsilon: Fraction, threshold: int, beta: float, noisy_counts: Sequence[int]
+) -> list[tuple[int, int]]:
+    """Return (low, high) for the counter of each label that reached a threshold, given that it did.
+
+    The noise of a count is that of all counts together and one of its own: it has the law of Z_x - Z_0, so that the
+    lower end is that of `given_release` with a minimum of 0.
+
+    >>> from fractions import Fraction
+    >>> given_common_noise(Fraction(1), 17, 0.05, [217, 17])
+    [(213, 221), (0, 21)]
+    """
+    reach = _settled_ends(epsilon, threshold - 1, beta).below
+    ends = given_release(epsilon, threshold - 1, beta, noisy_counts, 0)
+    return [(low, max(0, v + reach)) for (low, _), v in zip(ends, noisy_counts, strict=True)]
+
+
+def simultaneous_common_noise(
+    epsilon: Fraction, counters: int, beta: float, noisy_counts: Sequence[int]
+) -> list[tuple[int, int]]:
+    """Return (low, high) for the counters of labels whose noise has a common part; they hold all at once.
+
+    >>> from fractions import Fraction
+    >>> simultaneous_common_noise(Fraction(1), 2000, 0.05, [217])
+    [(206, 228)]
+    """
+    reach = simultaneous_difference_quantile(epsilon, counters, PRECISE.multiply(HALF, Decimal(beta)))
+    return [_widened(v, v - reach, v + reach) for v in noisy_counts]
 
 
 def given_threshold(

@@ -7,12 +7,25 @@ probabilities over what `keeps` keeps and compares the result with `delta`.
 from typing import Final
 
 from dptop.mechanism.length import LengthBound
+from dptop.mechanism.misra_gries import MisraGriesThreshold
 from dptop.mechanism.paper import PaperThreshold
 from dptop.mechanism.stable import StableThreshold
 
-__all__ = ["MECHANISMS", "PAPER", "STABLE", "LengthBound", "PaperThreshold", "StableThreshold"]
+__all__ = [
+    "MECHANISMS",
+    "MISRA_GRIES",
+    "MISRA_GRIES_PUBLISHED",
+    "PAPER",
+    "STABLE",
+    "LengthBound",
+    "MisraGriesThreshold",
+    "PaperThreshold",
+    "StableThreshold",
+]
 
 STABLE: Final = "stable-threshold"
 PAPER: Final = "paper"
-MECHANISMS: Final = (STABLE, PAPER)
+MISRA_GRIES: Final = "misra-gries"
+MISRA_GRIES_PUBLISHED: Final = "misra-gries-published"
+MECHANISMS: Final = (STABLE, PAPER, MISRA_GRIES, MISRA_GRIES_PUBLISHED)
 """What a release calls each of them."""

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from dptop.report import Row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from dptop.counters import Counters
     from dptop.release.request import Split
-    from dptop.report import Row
 
-__all__ = ["Facts", "Plan", "Published", "length_in_words", "noise_in_words"]
+__all__ = ["LAPLACE", "CountersSnapshot", "Facts", "Plan", "Published", "length_in_words", "noise_in_words", "rows_of"]
+
+LAPLACE: Final = "discrete Laplace"
 
 Facts = list[tuple[str, str]]
 """Public facts of one mechanism in words, by name, for `Release.explain`."""
+CountersSnapshot = tuple[int, list[tuple[int, list[int]]]]
+"""The length of the stream, and for each partition its minimum counter and its counters. PRIVATE."""
 
 
 class Published(NamedTuple):
@@ -63,3 +69,11 @@ def length_in_words(split: Split, noisy_length: int | None) -> str:
     total = split.labels.epsilon + split.length_epsilon
     part = f"{float(split.length_epsilon):.6g} of {float(total):.6g}"
     return f"the noisy length {noisy_length}, which took epsilon {part}"
+
+
+def rows_of(
+    summary: Counters, partition: int, kept: list[int], counts: list[int], intervals: list[tuple[int, int]]
+) -> list[Row]:
+    """Return the rows of what is kept: positions in a partition, with noisy counts and intervals."""
+    labels = summary._labels(partition, kept)
+    return [Row(label, v, *ends) for label, v, ends in zip(labels, counts, intervals, strict=True)]

@@ -7,19 +7,16 @@ from typing import TYPE_CHECKING
 from dptop import noise
 from dptop.errors import InvalidParameter
 from dptop.mechanism import PAPER, STABLE, PaperThreshold, StableThreshold
-from dptop.release.publication import Facts, Plan, Published, length_in_words, noise_in_words
-from dptop.report import Row
+from dptop.release.publication import LAPLACE, Facts, Plan, Published, length_in_words, noise_in_words, rows_of
 
 if TYPE_CHECKING:
     from dptop.counters import SpaceSaving
+    from dptop.release.publication import CountersSnapshot
+    from dptop.report import Row
     from dptop.release.request import Request
 
 __all__ = ["by_noisy_minimum", "by_paper"]
 
-Snapshot = tuple[int, list[tuple[int, list[int]]]]
-"""The length of the stream, and for each partition its minimum counter and its counters."""
-
-LAPLACE = "discrete Laplace"
 EXCEEDS = ("Counts", "a count exceeds the true count by up to the minimum counter, besides the noise.")
 
 
@@ -29,7 +26,7 @@ def by_noisy_minimum(request: Request, summary: SpaceSaving) -> Plan:
     stable = StableThreshold.of(split.labels, summary.tie)
     per_table = -(-summary.capacity // summary.partitions)
 
-    def publish(snapshot: Snapshot, seed: int | None) -> Published:
+    def publish(snapshot: CountersSnapshot, seed: int | None) -> Published:
         length, tables = snapshot
         least_count, noisy_length = None, None
         if request.share is not None:
@@ -53,7 +50,7 @@ def by_noisy_minimum(request: Request, summary: SpaceSaving) -> Plan:
                 simultaneous_over=per_table if request.simultaneous else None,
                 tables=summary.partitions,
             )
-            rows += _rows(summary, partition, kept, published, intervals)
+            rows += rows_of(summary, partition, kept, published, intervals)
             minima.append(noisy_minimum)
 
         shown = ", ".join(map(str, minima[:8])) + (", ..." if len(minima) > 8 else "")
@@ -88,7 +85,7 @@ def by_paper(request: Request, summary: SpaceSaving) -> Plan:
     split = request.split(bounds_length=True)
     paper = PaperThreshold.of(split.labels, summary.capacity, request.exact_share, summary.tie)
 
-    def publish(snapshot: Snapshot, seed: int | None) -> Published:
+    def publish(snapshot: CountersSnapshot, seed: int | None) -> Published:
         length, [(_, counts)] = snapshot
         public_length, noisy_length = split.public_length(length, seed)
         draws = noise.draw(paper.epsilon, len(counts), seed)
@@ -111,7 +108,7 @@ def by_paper(request: Request, summary: SpaceSaving) -> Plan:
             EXCEEDS,
         ]
         parameters = _declared(summary) | {"scale": paper.scale, "gap": paper.gap, "threshold": threshold}
-        rows = _rows(summary, 0, kept, published, intervals)
+        rows = rows_of(summary, 0, kept, published, intervals)
         return Published(rows, facts, parameters, noisy_length=noisy_length)
 
     return Plan(PAPER, split, publish)
@@ -125,10 +122,3 @@ def _counted_by(summary: SpaceSaving) -> tuple[str, str]:
     partitions = f", {summary.partitions} partitions" if summary.partitions > 1 else ""
     evicting = f"evicting the {summary.tie.value} minimum{partitions}"
     return "Counted by", f"SpaceSaving, capacity {summary.capacity}, {evicting}."
-
-
-def _rows(
-    summary: SpaceSaving, partition: int, kept: list[int], counts: list[int], intervals: list[tuple[int, int]]
-) -> list[Row]:
-    labels = summary._labels(partition, kept)
-    return [Row(label, v, *ends) for label, v, ends in zip(labels, counts, intervals, strict=True)]
