@@ -11,6 +11,7 @@ __all__ = [
     "MAX_LENGTH",
     "MAX_PARTITIONS",
     "MAX_THREADS",
+    "MAX_VARIANCE",
     "MIN_LABEL_BYTES",
     "TEXT_FORMATS",
     "VERSION",
@@ -21,6 +22,7 @@ __all__ = [
     "LabelReader",
     "Reading",
     "SpaceSaving",
+    "discrete_gaussian",
     "discrete_laplace",
     "table_stream",
 ]
@@ -30,6 +32,7 @@ MAX_LABEL_BYTES: int
 MAX_LENGTH: int
 MAX_PARTITIONS: int
 MAX_THREADS: int
+MAX_VARIANCE: int
 MIN_LABEL_BYTES: int
 TEXT_FORMATS: tuple[str, ...]
 VERSION: str
@@ -109,5 +112,6 @@ class SpaceSaving:
     @staticmethod
     def from_bytes(data: bytes) -> tuple[SpaceSaving, bytes]: ...
 
+def discrete_gaussian(variance: int, count: int, seed: bytes | None = None) -> list[int]: ...
 def discrete_laplace(numerator: int, count: int, seed: bytes | None = None) -> list[int]: ...
 def table_stream(items: list[Any], counts: list[int], lows: list[int], highs: list[int]) -> CapsuleType: ...

@@ -96,7 +96,7 @@ def shown(value: object) -> str:
 
 
 def _power(number: int) -> str:
-    for text, value in (("2**31", 2**31), ("2**63 - 1", 2**63 - 1)):
+    for text, value in (("2**31", 2**31), ("2**40", 2**40), ("2**63 - 1", 2**63 - 1)):
         if number == value:
             return text
     return str(number)

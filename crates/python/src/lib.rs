@@ -16,7 +16,7 @@ mod weights;
 
 use std::borrow::Cow;
 
-use dptop_summaries::space_saving;
+use dptop_summaries::{noise, space_saving};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -31,15 +31,37 @@ fn discrete_laplace(
     count: usize,
     seed: Option<Cow<'_, [u8]>>,
 ) -> PyResult<Vec<i64>> {
-    let seed = seed
-        .map(|seed| seed.as_ref().try_into())
-        .transpose()
-        .map_err(|_| InvalidParameter::new_err("a noise seed must have 32 bytes"))?;
+    let seed = noise_seed(seed)?;
     if numerator == 0 {
         return Err(InvalidParameter::new_err("epsilon must be positive"));
     }
-    py.detach(|| dptop_summaries::noise::discrete_laplace(numerator, count, seed))
+    py.detach(|| noise::discrete_laplace(numerator, count, seed))
         .map_err(errors::no_entropy)
+}
+
+/// Draw exact discrete Gaussian noise of a whole variance. A seed is for tests.
+#[pyfunction]
+#[pyo3(signature = (variance, count, seed=None))]
+fn discrete_gaussian(
+    py: Python<'_>,
+    variance: u64,
+    count: usize,
+    seed: Option<Cow<'_, [u8]>>,
+) -> PyResult<Vec<i64>> {
+    let seed = noise_seed(seed)?;
+    if !(1..=noise::MAX_VARIANCE).contains(&variance) {
+        return Err(InvalidParameter::new_err(
+            "the variance must be from 1 to 2**40",
+        ));
+    }
+    py.detach(|| noise::discrete_gaussian(variance, count, seed))
+        .map_err(errors::no_entropy)
+}
+
+fn noise_seed(seed: Option<Cow<'_, [u8]>>) -> PyResult<Option<[u8; 32]>> {
+    seed.map(|seed| seed.as_ref().try_into())
+        .transpose()
+        .map_err(|_| InvalidParameter::new_err("a noise seed must have 32 bytes"))
 }
 
 #[pymodule]
@@ -51,6 +73,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<input::LabelReader>()?;
     module.add_class::<summary::Reading>()?;
     module.add_class::<summary::SpaceSaving>()?;
+    module.add_function(wrap_pyfunction!(discrete_gaussian, module)?)?;
     module.add_function(wrap_pyfunction!(discrete_laplace, module)?)?;
     module.add_function(wrap_pyfunction!(table::table_stream, module)?)?;
     let text_formats = dptop_readers::Format::ALL.map(|format| format.name());
@@ -60,6 +83,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("MAX_LENGTH", space_saving::MAX_LENGTH)?;
     module.add("MAX_PARTITIONS", space_saving::MAX_PARTITIONS)?;
     module.add("MAX_THREADS", space_saving::MAX_THREADS)?;
+    module.add("MAX_VARIANCE", noise::MAX_VARIANCE)?;
     module.add("MIN_LABEL_BYTES", space_saving::MIN_LABEL_BYTES)?;
     module.add("MAX_LABEL_BYTES", space_saving::MAX_LABEL_BYTES)?;
     Ok(())

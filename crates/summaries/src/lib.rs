@@ -3,7 +3,8 @@
 //! A [`SpaceSaving`] summary is one or more partitions that share the capacity, a table each (`partitions.rs`), and
 //! counts [`Items`] into them in stream order (`batch.rs`). A table (`table.rs`) stores labels ([`label`]), finds them
 //! by hash, and asks its victims (`victims.rs`) which label to evict; small tables stand side by side
-//! (`small_tables.rs`). [`noise`] draws discrete Laplace noise with integers only. [`wire`] is the saved form.
+//! (`small_tables.rs`). [`noise`] draws discrete Laplace and discrete Gaussian noise with integers only. [`wire`] is
+//! the saved form.
 #![deny(unsafe_code)] // cpu.rs alone allows it, and says why
 
 mod batch;
