@@ -9,17 +9,25 @@ from typing import Final
 from dptop.mechanism.length import LengthBound
 from dptop.mechanism.misra_gries import MisraGriesThreshold
 from dptop.mechanism.paper import PaperThreshold
+from dptop.mechanism.sketch_noise import GAUSSIAN, LAPLACE, NOISES, SketchNoise
 from dptop.mechanism.stable import StableThreshold
 
 __all__ = [
+    "ENVELOPE",
+    "GAUSSIAN",
+    "LAPLACE",
     "MECHANISMS",
     "MISRA_GRIES",
     "MISRA_GRIES_PUBLISHED",
+    "NOISES",
     "PAPER",
+    "PUBLIC_LABELS",
+    "SELECTED",
     "STABLE",
     "LengthBound",
     "MisraGriesThreshold",
     "PaperThreshold",
+    "SketchNoise",
     "StableThreshold",
 ]
 
@@ -27,5 +35,8 @@ STABLE: Final = "stable-threshold"
 PAPER: Final = "paper"
 MISRA_GRIES: Final = "misra-gries"
 MISRA_GRIES_PUBLISHED: Final = "misra-gries-published"
-MECHANISMS: Final = (STABLE, PAPER, MISRA_GRIES, MISRA_GRIES_PUBLISHED)
+ENVELOPE: Final = "envelope"
+SELECTED: Final = "selected"
+PUBLIC_LABELS: Final = "public-labels"
+MECHANISMS: Final = (STABLE, PAPER, MISRA_GRIES, MISRA_GRIES_PUBLISHED, SELECTED, ENVELOPE, PUBLIC_LABELS)
 """What a release calls each of them."""

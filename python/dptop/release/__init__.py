@@ -9,18 +9,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dptop._native import MAX_LENGTH
-from dptop.counters import SpaceSaving
+from dptop.counters import MisraGries, SpaceSaving
 from dptop.errors import InvalidParameter, SourceError
 from dptop.label import label_order
-from dptop.mechanism import PAPER, STABLE
+from dptop.mechanism import ENVELOPE, MISRA_GRIES, MISRA_GRIES_PUBLISHED, PAPER, PUBLIC_LABELS, SELECTED, STABLE
+from dptop.oracle import LinearSketch
 from dptop.parameters import whole_number
 from dptop.privacy import Spent
+from dptop.release.misra_gries import by_published_threshold, by_smallest_threshold
+from dptop.release.public_labels import by_public_labels
 from dptop.release.request import Request
 from dptop.release.space_saving import by_noisy_minimum, by_paper
+from dptop.release.tracked import by_envelope, by_selection
 from dptop.report import Release
+from dptop.tracked import ESTIMATES, Tracked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from dptop.release.publication import Plan
     from dptop.summary import Summary
@@ -29,6 +34,9 @@ __all__ = ["Request", "plan", "release", "release_as"]
 
 PLANS: dict[type[Summary], dict[str, Callable[[Request, Any], Plan]]] = {
     SpaceSaving: {STABLE: by_noisy_minimum, PAPER: by_paper},
+    MisraGries: {MISRA_GRIES: by_smallest_threshold, MISRA_GRIES_PUBLISHED: by_published_threshold},
+    Tracked: {SELECTED: by_selection, ENVELOPE: by_envelope},
+    LinearSketch: {PUBLIC_LABELS: by_public_labels},
 }
 """The mechanisms of each summary by name, the default first."""
 
@@ -43,6 +51,8 @@ def release(
     length: int | None = None,
     max_contributions: int = 1,
     mechanism: str | None = None,
+    noise: str | None = None,
+    labels: Sequence[int | str | bytes] | None = None,
     confidence: float = 0.95,
     simultaneous: bool | None = None,
     seed: int | None = None,
@@ -62,8 +72,12 @@ def release(
             stream is then estimated with 2 % of epsilon, unless `length` declares a bound.
         length: a public upper bound on the length, known without looking at the data.
         max_contributions: the largest total weight of the items of one unit, 1 to 2^31.
-        mechanism: "stable-threshold", which is the default, or "paper": the paper's Algorithm 3, which needs a `share`
-            and one partition, publishes no minimum, and is seldom better.
+        mechanism: by default the best one for the summary. For SpaceSaving "stable-threshold", or "paper": the paper's
+            Algorithm 3, which needs a `share` and one partition, publishes no minimum, and is seldom better. For
+            MisraGries "misra-gries", or "misra-gries-published", with the threshold of its authors. For Tracked
+            "selected", for labels that SpaceSaving tracks, or "envelope". For a sketch by itself "public-labels".
+        noise: of the cells of a sketch: "laplace" or "gaussian"; by default the one that spreads less.
+        labels: for a sketch by itself: the labels to release, known without looking at the data.
         confidence: of the intervals, 0 < confidence < 1.
         simultaneous: whether all intervals hold at once, whatever is picked among them; they are wider. Otherwise each
             holds by itself, given that its label passed the threshold, and less often if it was picked once more by its
@@ -93,6 +107,8 @@ def release(
         length=length,
         max_contributions=max_contributions,
         mechanism=mechanism,
+        noise=noise,
+        labels=labels,
         confidence=confidence,
         simultaneous=simultaneous,
     )
@@ -110,7 +126,8 @@ def plan(request: Request, summary: Summary) -> Plan:
         raise InvalidParameter(
             f"summary must be a summary of dptop; got {type(summary).__name__}. Count the stream with SpaceSaving."
         )
-    mechanism = request.mechanism or next(iter(plans))
+    best = ENVELOPE if isinstance(summary, Tracked) and summary.candidates == ESTIMATES else next(iter(plans))
+    mechanism = request.mechanism or best
     if mechanism not in plans:
         choices = ", ".join(map(repr, plans))
         raise InvalidParameter(

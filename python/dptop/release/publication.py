@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from dptop.counters import Counters
     from dptop.release.request import Split
+    from dptop.tracked import Tracked
 
 __all__ = ["LAPLACE", "CountersSnapshot", "Facts", "Plan", "Published", "length_in_words", "noise_in_words", "rows_of"]
 
@@ -72,7 +73,7 @@ def length_in_words(split: Split, noisy_length: int | None) -> str:
 
 
 def rows_of(
-    summary: Counters, partition: int, kept: list[int], counts: list[int], intervals: list[tuple[int, int]]
+    summary: Counters | Tracked, partition: int, kept: list[int], counts: list[int], intervals: list[tuple[int, int]]
 ) -> list[Row]:
     """Return the rows of what is kept: positions in a partition, with noisy counts and intervals."""
     labels = summary._labels(partition, kept)

@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dptop import noise
 from dptop._native import MAX_LENGTH
 from dptop.errors import InvalidParameter
-from dptop.mechanism import MECHANISMS, PAPER, LengthBound
+from dptop.mechanism import MECHANISMS, NOISES, PAPER, LengthBound
 from dptop.parameters import as_written, one_of, real_number, shown, whole_number
 from dptop.privacy import PRECISE, PrivacyParameters, floor_epsilon, per_item
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["PublicLength", "Request", "Split"]
 
@@ -68,6 +71,8 @@ class Request:
     length: int | None = None
     max_contributions: int = 1
     mechanism: str | None = None
+    noise: str | None = None
+    labels: Sequence[int | str | bytes] | None = None
     confidence: float = 0.95
     simultaneous: bool | None = None
     total: PrivacyParameters = field(init=False, repr=False)
@@ -100,6 +105,8 @@ class Request:
             raise InvalidParameter(
                 "mechanism 'paper' must have a share, the paper's 1/k; got none. Give share=, such as 0.01."
             )
+        if self.noise is not None:
+            one_of("noise", self.noise, NOISES)
         values["confidence"] = real_number(
             "confidence", self.confidence, "0 < confidence < 1", lambda x: 0 < 1 - x < 1, "Try 0.95."
         )

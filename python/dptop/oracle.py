@@ -1,0 +1,283 @@
+"""Frequency oracles: linear sketches, which estimate the count of any label, and what another library's must offer.
+
+An oracle knows no labels itself. `Tracked` keeps the labels with the largest counts beside it.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self, runtime_checkable
+
+from dptop import _native
+from dptop.errors import IncompatibleSummaries, InvalidParameter
+from dptop.mechanism.sketch_noise import NOISES, SketchNoise
+from dptop.noise import seed_bytes
+from dptop.parameters import one_of, whole_number
+from dptop.privacy import PrivacyParameters
+from dptop.source import open_labels
+from dptop.summary import Summary, label_limit
+
+if TYPE_CHECKING:
+    from dptop._native import Reading
+    from dptop.envelope import Envelope
+    from dptop.privacy import Budget
+
+__all__ = ["CountMin", "CountSketch", "FrequencyOracle", "LinearSketch"]
+
+MAX_WIDTH: Final = 2**31
+MAX_DEPTH: Final = 2**16
+BYTES_PER_CELL: Final = 8
+
+
+@runtime_checkable
+class FrequencyOracle(Protocol):
+    """What `Tracked` asks of an oracle, also of one from another library.
+
+    The oracle is handed over empty and belongs to the summary from then on. What its estimates at the end are read from
+    is private by itself, with the epsilon and delta that its envelope states: noise went into its cells before the
+    first item, say. An oracle whose noise comes at the end also has a method `noisy`, which is called once, at release,
+    and returns an oracle with fresh noise to read the final estimates from.
+    """
+
+    def update(self, item: Any, weight: int = 1) -> object:
+        """Count one item, `weight` times."""
+
+    def estimate(self, item: Any) -> int:
+        """Return how often a label was counted, about: a whole number."""
+
+    def envelope(self, length: int) -> Envelope:
+        """Return how far estimates may be off on streams of at most `length` items: see `dptop.Envelope`."""
+
+
+class LinearSketch(Summary):
+    """Rows of cells, in each of which a label has one: what `CountMin` and `CountSketch` share.
+
+    Hashes. A label is reduced to a 64-bit fingerprint by a keyed hash; each row has a strongly universal function of
+    that (vector multiply-shift, three random 64-bit numbers), so that two distinct fingerprints share a cell of a row
+    with chance at most ceil(2^32/width)/2^32, and rows are independent. Keys come from the system's entropy, stay in
+    the summary and are as secret as its cells. The two `Envelope` mechanisms assume that distinct labels have distinct
+    fingerprints, that the stream was fixed before the keys, and, of CountSketch, that buckets and signs behave as
+    independent uniform ones. Nothing is assumed of them where labels are `Selected` or declared: noise hides an item
+    whatever the hashes.
+    """
+
+    _rule: ClassVar[str]
+
+    def __init__(
+        self,
+        width: int,
+        depth: int,
+        *,
+        max_label_bytes: int = 4096,
+        budget: Budget | None = None,
+        seed: int | None = None,
+    ) -> None:
+        width = whole_number("width", width, 1, MAX_WIDTH, "It is the number of cells in a row.")
+        depth = self._depth(depth)
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        if width * depth * BYTES_PER_CELL > memory:
+            raise InvalidParameter(
+                f"width * depth must fit into the memory of the machine, 8 bytes a cell; got {width} * {depth}."
+                " Choose a smaller width or depth."
+            )
+        if seed is not None:
+            seed = whole_number("seed", seed, 0, 2**63 - 1, "Leave it out: a known seed is for tests only.")
+        key = None if seed is None else seed_bytes(seed)
+        self._noise: SketchNoise | None = None
+        self._sketch = _native.Sketch(self._rule, width, depth, label_limit(max_label_bytes), key)
+        self._start(budget)
+
+    @staticmethod
+    def _depth(depth: int) -> int:
+        return whole_number("depth", depth, 1, MAX_DEPTH, "It is the number of rows.")
+
+    @property
+    def width(self) -> int:
+        """Cells in a row. Public."""
+        return self._sketch.width
+
+    @property
+    def depth(self) -> int:
+        """Rows. Public."""
+        return self._sketch.depth
+
+    @property
+    def max_label_bytes(self) -> int:
+        """Labels above this length are counted by prefix and digest. Public."""
+        return self._sketch.max_label_bytes
+
+    @property
+    def noise(self) -> SketchNoise | None:
+        """The noise that went into the cells before the first item, if any did. Public."""
+        return self._noise
+
+    def __repr__(self) -> str:
+        noise = f", noise={self._noise.kind!r}" if self._noise else ""
+        return f"{type(self).__name__}(width={self.width}, depth={self.depth}{noise}, labels={self._sketch.kind!r})"
+
+    def update(self, item: int | str | bytes | None, weight: int = 1) -> None:
+        """Count one item, `weight` times. None is a null and skipped; a negative weight takes items back.
+
+        Raises:
+            UnsupportedLabel: not an int, str or bytes, or not of the kind that this summary holds.
+            InvalidParameter: a weight that is no whole number from -(2^63 - 1) to 2^63 - 1, or a sum of their amounts
+                above that.
+        """
+        self._sketch.update(item, weight)
+
+    def estimate(self, items: Any) -> Any:
+        """Return the estimated count of a label, or a list of those of many labels. PRIVATE: not a release.
+
+        Args:
+            items: an int, str or bytes; or a list, array or other input of labels, as `extend` takes them.
+
+        Raises:
+            UnsupportedLabel: no labels, or not of the kind that this summary holds.
+        """
+        if isinstance(items, (int, str, bytes)) and not isinstance(items, bool):
+            [estimate] = self._estimates([items])
+            return estimate
+        return self._estimates(items)
+
+    def _estimates(self, items: Any) -> list[int]:
+        return [estimate for batch in open_labels(items) for estimate in self._sketch.estimate(batch)]
+
+    def merge(self, other: Self) -> None:
+        """Add the counts of another sketch with the same keys: this one has then counted both streams.
+
+        The streams are one from then on: what was released of either counts for this sketch, and the other one is
+        released no more.
+
+        Raises:
+            IncompatibleSummaries: another type, width, depth or length limit, other keys or another kind of label, or
+                noise in either; nothing has changed then.
+        """
+        if type(other) is not type(self) or other is self:
+            raise IncompatibleSummaries(
+                f"a {type(self).__name__} merges with another one; got {type(other).__name__}."
+                " Make the other one with empty_copy()."
+            )
+        if self._noise or other._noise:
+            raise IncompatibleSummaries("sketches with noise do not merge: it would be there twice. Merge, then add it.")
+        if not (self._releasable and other._releasable):
+            raise IncompatibleSummaries("sketches merge once their inputs are read. Wait for every extend().")
+        self._sketch.merge(other._sketch)
+        self._ledger.unite(other._ledger.record())
+        other._ledger.close()
+
+    def empty_copy(self) -> Self:
+        """Return a sketch with the same keys and no items, to count another part of a stream and to `merge` it."""
+        copy = type(self).__new__(type(self))
+        copy._noise = None
+        copy._sketch = self._sketch.empty_copy()
+        copy._start(self._budget)
+        return copy
+
+    def with_noise(
+        self, *, epsilon: float, delta: float | None = None, noise: str = "laplace", seed: int | None = None
+    ) -> Self:
+        """Return an empty sketch with the same keys whose cells hold noise before the first item, as the paper has it.
+
+        Everything read from it, once, at the end, is (epsilon, delta)-private; with Laplace noise delta is 0.
+
+        Args:
+            epsilon: 2^-20 <= epsilon <= 64; rounded down to a multiple of 2^-32.
+            delta: 0 < delta < 1; Gaussian noise needs it, Laplace noise has none.
+            noise: "laplace" or "gaussian".
+            seed: for tests only: repeatable noise, and a result that is not private.
+
+        Raises:
+            InvalidParameter: a value out of range, or a sketch that has counted something or has noise.
+        """
+        one_of("noise", noise, NOISES)
+        if self._length() or self._noise:
+            raise InvalidParameter("noise must come before the first item; this sketch has items or noise. Use a new one.")
+        if (delta is None) != (noise == NOISES[0]):
+            raise InvalidParameter(
+                f"delta must be given with Gaussian noise and not with Laplace noise; got {delta!r}. Choose one."
+            )
+        if delta is None:
+            made = SketchNoise.laplace(PrivacyParameters.of(epsilon, 0.5), self.depth)
+        else:
+            made = SketchNoise.gaussian(PrivacyParameters.of(epsilon, delta), self.depth)
+        copy = self.empty_copy()
+        copy._noise = made
+        key = None if seed is None else seed_bytes(whole_number("seed", seed, 0, 2**63 - 1, "It is for tests only."))
+        copy._sketch = copy._sketch.noisy(made.numerator, made.variance, key)
+        copy._start(self._budget)
+        return copy
+
+    @property
+    def _identity(self) -> bytes:
+        return self._sketch.identity
+
+    def _count(self, batches: list[Any], weights: Any, threads: int, reading: Reading) -> None:
+        del threads
+        self._sketch.extend(batches, weights, reading)
+
+    def _length(self) -> int:
+        return self._sketch.length()
+
+    def _snapshot(self) -> tuple[int]:
+        return (self._length(),)
+
+
+class CountMin(LinearSketch):
+    """Estimates the count of any label, never too low without noise, too high by the collisions of its luckiest row.
+
+    With n items, an estimate exceeds the true count by more than t with chance at most (n / (width (t + 1)))^depth.
+    Weights may be negative, as long as no label's count ends below 0.
+
+    Args:
+        width: cells in a row, 1 to 2^31.
+        depth: rows, 1 to 2^16. Memory: 8 bytes times width times depth, at once.
+        max_label_bytes: longer labels are counted by a prefix and a SHA-256 digest, 64 to 2^30.
+        budget: what all releases of this stream may spend together; by default there is one release, of any size.
+        seed: for tests only: known keys; a release of it is not private.
+
+    Raises:
+        InvalidParameter: a value out of range, or more memory than the machine has; nothing is allocated.
+
+    Source: Cormode and Muthukrishnan 2005; section 5 and Appendix B of the paper; docs/privacy.md section 14.
+
+    >>> sketch = CountMin(width=1000, depth=5)
+    >>> sketch.extend(["a", "b", "a"])
+    >>> sketch.update("a", -1)
+    >>> sketch.estimate("a"), sketch.estimate(["a", "b", "c"])
+    (1, [1, 1, 0])
+    """
+
+    _rule = "count-min"
+
+
+class CountSketch(LinearSketch):
+    """Estimates the count of any label by the median of its rows, each right on average: collisions have random signs.
+
+    Weights may be negative.
+
+    Args:
+        width: cells in a row, 1 to 2^31.
+        depth: rows, odd, 1 to 2^16. Memory: 8 bytes times width times depth, at once.
+        max_label_bytes: longer labels are counted by a prefix and a SHA-256 digest, 64 to 2^30.
+        budget: what all releases of this stream may spend together; by default there is one release, of any size.
+        seed: for tests only: known keys; a release of it is not private.
+
+    Raises:
+        InvalidParameter: a value out of range, or more memory than the machine has; nothing is allocated.
+
+    Source: Charikar, Chen and Farach-Colton 2002; section 5 and Appendix B of the paper; docs/privacy.md section 14.
+
+    >>> sketch = CountSketch(width=1000, depth=5)
+    >>> sketch.extend([1, 2, 1], weights=[1, 5, -3])
+    >>> sketch.estimate([1, 2, 3])
+    [-2, 5, 0]
+    """
+
+    _rule = "count-sketch"
+
+    @staticmethod
+    def _depth(depth: int) -> int:
+        depth = LinearSketch._depth(depth)
+        if depth % 2 == 0:
+            raise InvalidParameter(f"depth must be odd, for a median; got {depth}. Use one row more or less.")
+        return depth

@@ -1,0 +1,74 @@
+"""A sketch's estimates of labels that the caller declares: nothing is selected, so that noise alone protects."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dptop._native import MAX_LENGTH
+from dptop.errors import InvalidParameter
+from dptop.mechanism import PUBLIC_LABELS
+from dptop.oracle import CountMin
+from dptop.release.publication import Facts, Plan, Published, length_in_words
+from dptop.release.sketch import around, error_of, held, noise_fact, noise_of, noisy_cells, sketch_in_words
+from dptop.report import Row
+from dptop.search import smallest_by_bisection
+from dptop.source import open_labels
+
+if TYPE_CHECKING:
+    from dptop.oracle import LinearSketch
+    from dptop.release.request import Request
+
+__all__ = ["by_public_labels"]
+
+
+def by_public_labels(request: Request, sketch: LinearSketch) -> Plan:
+    """Plan a release of the estimates of declared labels, whatever was counted."""
+    if request.labels is None:
+        raise InvalidParameter(
+            f"a {type(sketch).__name__} knows no labels; got no labels. Declare them with labels=, known without the"
+            " data, or count with dptop.Tracked, which finds them."
+        )
+    split = request.split()
+    made, _ = noise_of(request, sketch, split.labels)
+    labels = list(dict.fromkeys(request.labels))
+    batches = list(open_labels(labels))
+
+    def publish(snapshot: tuple[int], seed: int | None) -> Published:
+        noisy = noisy_cells(sketch._sketch, sketch, made, seed)
+        estimates = [estimate for batch in batches for estimate in noisy.estimate(batch)]
+        beta, noisy_length = 1 - request.confidence, None
+        least = None
+        if request.share is not None:
+            public = split.public_length(snapshot[0], seed)
+            noisy_length, least = public.noisy, request.least_count(public.value)
+        each = len(labels) if request.simultaneous else 1
+        if request.length is not None:
+            error = error_of(sketch, noisy, made, request.length, beta / 2)
+            ends = around(error, estimates, beta, each)
+        elif isinstance(sketch, CountMin):
+            under = smallest_by_bisection(lambda g: sketch.depth * made.cells.tail(g) <= beta / (2 * each))
+            ends = [held(v, 0, v + under) for v in estimates]
+        else:
+            ends = [(0, MAX_LENGTH)] * len(estimates)
+        rows = [Row(label, v, *end) for label, v, end in zip(labels, estimates, ends, strict=True)]
+        facts: Facts = [
+            ("Counted by", f"{sketch_in_words(sketch)}."),
+            noise_fact(sketch, made, seed),
+            ("Labels", f"the {len(labels)} that the caller declared, whether they occurred or not."),
+        ]
+        if least is not None:
+            rows = [row for row in rows if row.count >= least]
+            of_length = f"{request.share:.12g} of {length_in_words(split, noisy_length)}"
+            facts.append(("Share", f"only those whose noisy count is at least {of_length}."))
+        if request.length is None:
+            facts.append(("Counts", "what collisions add is not known without a declared length: low is 0."))
+        parameters = {
+            "sketch": type(sketch).__name__,
+            "width": sketch.width,
+            "depth": sketch.depth,
+            "noise": made.kind,
+            "scale": made.scale,
+        }
+        return Published(rows, facts, parameters, noisy_length=noisy_length, private=not noisy.seeded)
+
+    return Plan(PUBLIC_LABELS, split, publish)

@@ -1,0 +1,109 @@
+"""What the releases of sketches share: the noise, what final estimates are read from, and intervals around them."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+
+from dptop._native import MAX_LENGTH
+from dptop.envelope import CountMinError, CountSketchError, squares_bound, squares_failure
+from dptop.errors import InvalidParameter
+from dptop.mechanism import GAUSSIAN, SketchNoise
+from dptop.noise import seed_bytes
+from dptop.oracle import CountSketch, LinearSketch
+from dptop.release.publication import noise_in_words
+from dptop.search import smallest_by_bisection
+
+if TYPE_CHECKING:
+    from dptop import _native
+    from dptop.envelope import SketchError
+    from dptop.privacy import PrivacyParameters
+    from dptop.release.request import Request
+
+__all__ = ["around", "error_of", "noise_fact", "noise_of", "noisy_cells", "sketch_in_words"]
+
+NARROWEST_FOR_SQUARES: Final = 17
+CELLS_SEED: Final = 2 * (MAX_LENGTH + 1)
+"""Added to a seed for tests: the noise of cells must not repeat that of counters or length."""
+
+
+def noise_of(request: Request, sketch: LinearSketch, whole: PrivacyParameters) -> tuple[SketchNoise, Decimal]:
+    """Return the noise of the cells for a part of epsilon, and what it leaves of delta.
+
+    Raises:
+        InvalidParameter: the sketch has noise already, and that does not fit.
+    """
+    made = sketch.noise
+    if made is None:
+        return SketchNoise.of(request.noise, whole, sketch.depth)
+    if request.noise not in (None, made.kind):
+        raise InvalidParameter(
+            f"noise must be that which is in the cells, {made.kind!r}; got {request.noise!r}. Leave it out."
+        )
+    if made.state.epsilon > whole.epsilon or made.state.delta >= whole.delta:
+        raise InvalidParameter(
+            "epsilon and delta must cover the noise in the cells,"
+            f" ({float(made.state.epsilon)!r}, {made.state.delta:.6g}), and leave a delta for the labels;"
+            f" got ({float(whole.epsilon)!r}, {whole.delta:.6g}) for both. Release with more, or count with more noise."
+        )
+    return made, whole.delta - made.state.delta
+
+
+def noisy_cells(cells: _native.Sketch, sketch: LinearSketch, noise: SketchNoise, seed: int | None) -> _native.Sketch:
+    """Return a copy of the cells with noise, drawn here unless it came before the first item."""
+    if sketch.noise is not None:
+        return cells
+    key = None if seed is None else seed_bytes(seed + CELLS_SEED)
+    return cells.noisy(noise.numerator, noise.variance, key)
+
+
+def error_of(
+    sketch: LinearSketch, noisy: _native.Sketch, noise: SketchNoise, length: int, allowed: float
+) -> SketchError:
+    """Return the chances that estimates err, on streams of at most `length` items.
+
+    For CountSketch the squares come from the noisy rows, which costs nothing, where the chance that this fails leaves
+    half of what is `allowed`; else they are at most length^2. Which of the two is decided by public numbers only.
+    """
+    length = max(1, length)
+    if not isinstance(sketch, CountSketch):
+        return CountMinError(sketch.width, sketch.depth, length, noise.cells)
+    once = squares_failure(sketch.depth)
+    squares = length**2
+    if sketch.width >= NARROWEST_FOR_SQUARES and once <= allowed / 2:
+        squares = squares_bound(noisy.squares(), width=sketch.width, length=length, noise=noise.cells)
+    else:
+        once = 0.0
+    return CountSketchError(
+        sketch.width, sketch.depth, length, noise.cells, squares, once, fully_random_signs=True
+    )
+
+
+def around(error: SketchError, estimates: list[int], beta: float, labels: int) -> list[tuple[int, int]]:
+    """Return (low, high) around each estimate: they hold the true counts of `labels` labels at once with 1 - beta.
+
+    The labels, not only those that are shown, are fixed before hashes and noise are drawn.
+    """
+    each = (beta - error.once) / (2 * labels)
+    if each <= 0:
+        return [(0, MAX_LENGTH)] * len(estimates)
+    over = smallest_by_bisection(lambda g: error.over(g) <= each)
+    under = smallest_by_bisection(lambda g: error.under(g) <= each)
+    return [held(estimate, estimate - over, estimate + under) for estimate in estimates]
+
+
+def held(count: int, low: int, high: int) -> tuple[int, int]:
+    """Return the ends so that they hold the noisy count and no true count below 0, which only makes them wider."""
+    return max(0, min(low, count)), min(MAX_LENGTH, max(0, high, count))
+
+
+def sketch_in_words(sketch: LinearSketch) -> str:
+    """Return what counted, in words."""
+    return f"{type(sketch).__name__}, {sketch.depth} rows of {sketch.width} cells"
+
+
+def noise_fact(sketch: LinearSketch, noise: SketchNoise, seed: int | None) -> tuple[str, str]:
+    """Return the fact that tells of the noise of the cells."""
+    kind = "discrete Gaussian" if noise.kind == GAUSSIAN else "discrete Laplace"
+    when = "before the first item" if sketch.noise is not None else "at release"
+    return noise_in_words(kind, noise.scale, f"on every cell, once, {when}", seed)

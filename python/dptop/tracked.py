@@ -1,0 +1,181 @@
+"""`Tracked`: a frequency oracle and, beside it, the labels whose counts are largest.
+
+Own sketches count in Rust. An oracle of another library is asked item by item.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from dptop import _native
+from dptop.counters import capacity_of, plain_labels
+from dptop.errors import CorruptSummary, InvalidParameter
+from dptop.label import Label
+from dptop.oracle import FrequencyOracle, LinearSketch
+from dptop.parameters import one_of
+from dptop.source import read_weights
+from dptop.summary import Summary
+from dptop.tie import Tie
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dptop._native import LabelBatch, Reading
+    from dptop.privacy import Budget
+
+__all__ = ["ESTIMATES", "SPACE_SAVING", "Tracked"]
+
+ESTIMATES: Final = "estimates"
+SPACE_SAVING: Final = "space-saving"
+CANDIDATES: Final = (SPACE_SAVING, ESTIMATES)
+DEFAULT_LABEL_BYTES: Final = 4096
+
+
+class Tracked(Summary):
+    """The labels with the largest counts, for any frequency oracle: memory of the oracle and of `capacity` labels.
+
+    Candidates are tracked by SpaceSaving, which is released with the smaller threshold, or, as in the paper, by the
+    largest estimates seen: a label's estimate is taken when it arrives, and the `capacity` largest stay.
+
+    Args:
+        oracle: an empty `CountMin` or `CountSketch`, whose shape, keys and noise are taken over: the summary counts
+            into a copy. Or any object that fits `FrequencyOracle`, which then belongs to the summary.
+        capacity: labels tracked at the most, 1 to 2^31; the paper's k-tilde.
+        candidates: "space-saving", the default, or "estimates".
+        tie: the tie rule of SpaceSaving.
+        budget: what all releases of this stream may spend together; by default there is one release, of any size.
+
+    Raises:
+        InvalidParameter: a value out of range, an oracle that has counted something, or no oracle.
+
+    Source: section 5 of the paper; docs/privacy.md sections 15 and 16.
+
+    >>> import dptop
+    >>> words = Tracked(dptop.CountMin(width=4096, depth=5), capacity=100)
+    >>> words.extend(["a", "b", "a"] * 1000)
+    >>> [row.item for row in dptop.release(words, epsilon=1.0, delta=1e-6)]
+    ['a', 'b']
+    """
+
+    def __init__(
+        self,
+        oracle: LinearSketch | FrequencyOracle,
+        capacity: int,
+        candidates: str = SPACE_SAVING,
+        *,
+        tie: str | Tie = Tie.LEAST_RECENT,
+        budget: Budget | None = None,
+    ) -> None:
+        self._capacity = capacity_of(capacity)
+        self._candidates = one_of("candidates", candidates, CANDIDATES)
+        self._tie = Tie.of(tie)
+        self._sketch: _native.Sketch | None = None
+        self._tables: _native.Counters | None = None
+        self._top: _native.TopEstimates | None = None
+        if isinstance(oracle, LinearSketch):
+            if oracle._length():
+                raise InvalidParameter(
+                    "oracle must be empty when it is handed over; this one has counted something. Use a new one."
+                )
+            by_estimates = self._capacity if candidates == ESTIMATES else 0
+            self._sketch = oracle._sketch.tracking(by_estimates)
+            limit = oracle.max_label_bytes
+        elif isinstance(oracle, FrequencyOracle):
+            limit = DEFAULT_LABEL_BYTES
+            if candidates == ESTIMATES:
+                self._top = _native.TopEstimates(self._capacity, limit)
+        else:
+            raise InvalidParameter(
+                "oracle must have the methods update, estimate and envelope of dptop.FrequencyOracle;"
+                f" got {type(oracle).__name__}. Use CountMin, CountSketch or an object that has them."
+            )
+        if candidates == SPACE_SAVING:
+            self._tables = _native.Counters(self._tie.algorithm, self._capacity, 1, limit)
+        self._oracle = oracle
+        self._start(budget)
+
+    @property
+    def oracle(self) -> LinearSketch | FrequencyOracle:
+        """What was handed over. An own sketch stays empty; another oracle is raw and private data."""
+        return self._oracle
+
+    @property
+    def capacity(self) -> int:
+        """How many labels are tracked at the most. Public."""
+        return self._capacity
+
+    @property
+    def candidates(self) -> str:
+        """How they are chosen: "space-saving" or "estimates". Public."""
+        return self._candidates
+
+    @property
+    def tie(self) -> Tie:
+        """The tie rule of SpaceSaving. Public."""
+        return self._tie
+
+    def __repr__(self) -> str:
+        return f"Tracked({self._oracle!r}, capacity={self._capacity}, candidates={self._candidates!r})"
+
+    @property
+    def _labelled(self) -> _native.Counters | _native.Sketch | _native.TopEstimates:
+        """What holds the tracked labels."""
+        labelled = self._tables or self._top or self._sketch
+        assert labelled is not None  # noqa: S101 - one of them is set at construction
+        return labelled
+
+    @property
+    def _cells(self) -> _native.Sketch:
+        if self._sketch is None:
+            raise AssertionError("an oracle of another library has no cells here")
+        return self._sketch
+
+    @property
+    def _counters(self) -> _native.Counters:
+        if self._tables is None:
+            raise AssertionError("labels are tracked by estimates")
+        return self._tables
+
+    @property
+    def _identity(self) -> bytes:
+        return self._labelled.identity
+
+    def update(self, item: int | str | bytes | None, weight: int = 1) -> None:
+        """Count one item, `weight` times in a row. None is a null and skipped; weight 0 changes nothing.
+
+        Raises:
+            UnsupportedLabel: not an int, str or bytes, or not of the kind that this summary holds.
+            InvalidParameter: a weight that is no whole number from 0 to 2^63 - 1, or a sum of weights above that.
+        """
+        self.extend([item], [weight])
+
+    def _count(self, batches: list[LabelBatch], weights: Any, threads: int, reading: Reading) -> None:
+        if self._tables is not None:
+            self._tables.extend(batches, weights, threads, reading)
+        if self._sketch is not None:
+            self._sketch.extend(batches, weights, reading)
+            return
+        if self._top is not None:
+            self._top.begin(batches, weights, reading)
+        each = None if weights is None else iter(weights.values())
+        for batch in batches:
+            for item in batch.to_list():
+                weight = 1 if each is None else next(each)
+                if item is not None and weight:
+                    self._oracle.update(item, weight)
+                    if self._top is not None:
+                        self._top.offer(item, self._oracle.estimate(item))
+
+    def _length(self) -> int:
+        return self._labelled.length()
+
+    def _snapshot(self) -> tuple[int, list[tuple[int, list[int]]]]:
+        """Return the length and the table of SpaceSaving; of tracked estimates only how many there are."""
+        if self._tables is not None:
+            return self._tables.snapshot()
+        source = self._top or self._sketch
+        assert source is not None  # noqa: S101 - as above
+        return source.length(), [(0, [0] * source.tracked())]
+
+    def _labels(self, partition: int, positions: Sequence[int]) -> list[Label]:
+        return plain_labels(self._labelled.labels(partition, list(positions)))
