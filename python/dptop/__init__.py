@@ -11,7 +11,8 @@ Count with a summary, publish with `release`, read the `Release`:
 """
 
 from dptop import _native
-from dptop.counters import SpaceSaving
+from dptop.counters import MisraGries, SpaceSaving
+from dptop.envelope import Envelope
 from dptop.errors import (
     BudgetExhausted,
     CorruptSummary,
@@ -25,11 +26,13 @@ from dptop.errors import (
 from dptop.files import FileLabels, read_labels
 from dptop.label import Label, ShortenedLabel
 from dptop.mechanism import StableThreshold
+from dptop.oracle import CountMin, CountSketch, FrequencyOracle
 from dptop.privacy import Budget
 from dptop.release import release
 from dptop.report import Release, Row
 from dptop.summary import Summary, load
 from dptop.tie import Tie
+from dptop.tracked import Tracked
 
 __version__ = _native.VERSION
 
@@ -37,11 +40,16 @@ __all__ = [
     "Budget",
     "BudgetExhausted",
     "CorruptSummary",
+    "CountMin",
+    "CountSketch",
     "DptopError",
+    "Envelope",
     "FileLabels",
+    "FrequencyOracle",
     "IncompatibleSummaries",
     "InvalidParameter",
     "Label",
+    "MisraGries",
     "MissingExtra",
     "Release",
     "Row",
@@ -51,6 +59,7 @@ __all__ = [
     "StableThreshold",
     "Summary",
     "Tie",
+    "Tracked",
     "UnsupportedLabel",
     "__version__",
     "load",

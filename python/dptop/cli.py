@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final, TextIO
 import typer
 
 import dptop
-from dptop.counters import SpaceSaving
 from dptop.errors import DptopError, InvalidParameter, MissingExtra, SourceError
 from dptop.files import FORMATS, FileLabels, is_stdin, read_labels
-from dptop.parameters import one_of
+from dptop.parameters import one_of, shown
 from dptop.release import Request, plan, release_as
 from dptop.summary import thread_count
 
@@ -31,7 +30,10 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-SUMMARIES: Final = ("space-saving",)
+SPACE_SAVING, MISRA_GRIES, COUNT_MIN, COUNT_SKETCH = "space-saving", "misra-gries", "count-min", "count-sketch"
+SUMMARIES: Final = (SPACE_SAVING, MISRA_GRIES, COUNT_MIN, COUNT_SKETCH)
+DEPTHS: Final = {COUNT_MIN: 15, COUNT_SKETCH: 31}
+"""Rows of a sketch where none are asked for: what Laplace and Gaussian noise leave best at usual epsilons."""
 OUTPUTS: Final = (".csv", ".jsonl", ".parquet")
 INTERRUPTED: Final = 130
 UsageError: Final[Any] = typer.BadParameter.__base__
@@ -101,8 +103,19 @@ def top(
     partitions: Annotated[int, typer.Option(help="Tables that share the capacity.", parser=_whole, metavar="N")] = 1,
     threads: Annotated[int, typer.Option(help="Workers that share the partitions.", parser=_whole, metavar="N")] = 1,
     summary: Annotated[str, typer.Option(help=f"One of {', '.join(SUMMARIES)}.", metavar="NAME")] = SUMMARIES[0],
+    width: Annotated[int, typer.Option(help="Cells in a row of a sketch.", parser=_whole, metavar="N")] = 65_536,
+    depth: Annotated[
+        int | None, typer.Option(help="Rows of a sketch: 15 or, of count-sketch, 31.", parser=_whole, metavar="N")
+    ] = None,
+    candidates: Annotated[
+        str, typer.Option(help="What tracks labels beside a sketch: space-saving or estimates.", metavar="NAME")
+    ] = "space-saving",
     mechanism: Annotated[
-        str | None, typer.Option(help="stable-threshold, the default, or paper (needs --share).", metavar="NAME")
+        str | None,
+        typer.Option(help="By default the best for the summary; others: paper (with --share), envelope.", metavar="NAME"),
+    ] = None,
+    noise: Annotated[
+        str | None, typer.Option(help="In the cells of a sketch: laplace or gaussian.", metavar="NAME")
     ] = None,
     length: Annotated[
         int | None, typer.Option(help="Public upper bound on the number of items.", parser=_whole, metavar="N")
@@ -123,9 +136,10 @@ def top(
     The result is a table on a terminal and CSV in a pipe. The guarantee in words goes to stderr. The intervals, low to
     high, hold the true counts of all rows at once with probability 0.95.
     """
-    one_of("summary", summary, SUMMARIES)
-    request = Request(epsilon=epsilon, delta=delta, top=top_, share=share, length=length, mechanism=mechanism)
-    counted = SpaceSaving(capacity, partitions=partitions)
+    request = Request(
+        epsilon=epsilon, delta=delta, top=top_, share=share, length=length, mechanism=mechanism, noise=noise
+    )
+    counted = _summary(summary, capacity, partitions, width, depth, candidates)
     plan(request, counted)  # refuses what cannot be released before anything is read
     thread_count(threads)
     inputs = [read_labels(file, column=column, format=format_, nulls=null or ()) for file in files]
@@ -143,7 +157,22 @@ def top(
         raise _InterruptedOutput from None
 
 
-def _count(summary: SpaceSaving, inputs: list[FileLabels], threads: int, advance: Callable[[int], None]) -> None:
+def _summary(
+    name: str, capacity: int, partitions: int, width: int, depth: int | None, candidates: str
+) -> dptop.Summary:
+    """Return an empty summary of the kind that is asked for."""
+    one_of("summary", name, SUMMARIES)
+    if name == SPACE_SAVING:
+        return dptop.SpaceSaving(capacity, partitions=partitions)
+    if partitions != 1:
+        raise InvalidParameter(f"partitions are for space-saving; got {shown(partitions)} for {name}. Leave them out.")
+    if name == MISRA_GRIES:
+        return dptop.MisraGries(capacity)
+    sketch = dptop.CountMin if name == COUNT_MIN else dptop.CountSketch
+    return dptop.Tracked(sketch(width, DEPTHS[name] if depth is None else depth), capacity, candidates)
+
+
+def _count(summary: dptop.Summary, inputs: list[FileLabels], threads: int, advance: Callable[[int], None]) -> None:
     before = 0
     for labels in inputs:
         for batch in labels:

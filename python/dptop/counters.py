@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from dptop.privacy import Budget
 
-__all__ = ["Counters", "SpaceSaving"]
+__all__ = ["Counters", "MisraGries", "SpaceSaving", "capacity_of", "plain_labels"]
 
 
 class Counters(Summary):
@@ -74,8 +74,7 @@ class Counters(Summary):
         return sorted(counters, key=lambda pair: (-pair[1], label_order(pair[0])))
 
     def _labels(self, partition: int, positions: Sequence[int]) -> list[Label]:
-        labels = self._tables.labels(partition, list(positions))
-        return [ShortenedLabel(*label) if isinstance(label, tuple) else label for label in labels]
+        return plain_labels(self._tables.labels(partition, list(positions)))
 
 
 class SpaceSaving(Counters):
@@ -143,6 +142,47 @@ class SpaceSaving(Counters):
         kind = self._tables.kind
         partitions = f", partitions={self.partitions}" if self.partitions > 1 else ""
         return f"SpaceSaving(capacity={self.capacity}, tie={self.tie.value!r}{partitions}, labels={kind!r})"
+
+
+class MisraGries(Counters):
+    """The most frequent labels of a stream in at most `capacity` counters, each at most its label's true count.
+
+    Every label's count f is above its counter by at most n / (capacity + 1), for a stream of length n; an untracked
+    label counts as 0. Labels whose counter has come to 0 stay until their place is needed, the smallest label going
+    first: the private release rests on that. The counters are those of SpaceSaving with one counter more, less its
+    minimum, so that SpaceSaving releases the same labels with less noise.
+
+    Args:
+        capacity: counters, 1 to 2^31; as good as SpaceSaving with one more.
+        max_label_bytes: longer labels are counted apart but kept as a prefix and a SHA-256 digest, 64 to 2^30.
+        budget: what all releases of this stream may spend together; by default there is one release, of any size.
+
+    Raises:
+        InvalidParameter: a value out of range; nothing is allocated.
+
+    Source: Misra and Gries 1982, in the variant of Lebeda and Tětek 2023; Algorithm 1 of the paper; docs/privacy.md
+    section 13.
+
+    >>> import dptop
+    >>> pages = dptop.MisraGries(capacity=2)
+    >>> pages.extend(["a", "a", "b", "c", "d"])
+    >>> pages.private_counters()
+    [('a', 1), ('d', 1)]
+    """
+
+    _saved_as: ClassVar[int] = 2
+
+    def __init__(self, capacity: int, max_label_bytes: int = 4096, budget: Budget | None = None) -> None:
+        self._tables = _native.Counters(ALGORITHM, capacity_of(capacity), 1, label_limit(max_label_bytes))
+        self._start(budget)
+
+    def __repr__(self) -> str:
+        return f"MisraGries(capacity={self.capacity}, labels={self._tables.kind!r})"
+
+
+def plain_labels(labels: list[int | str | bytes | tuple[str | bytes, bytes]]) -> list[Label]:
+    """Return labels as they leave a summary."""
+    return [ShortenedLabel(*label) if isinstance(label, tuple) else label for label in labels]
 
 
 def capacity_of(capacity: int) -> int:

@@ -133,6 +133,9 @@ def plan(request: Request, summary: Summary) -> Plan:
         raise InvalidParameter(
             f"mechanism must be one for a {type(summary).__name__}: {choices}; got {mechanism!r}. Choose one of them."
         )
+    for name, given, kinds in (("noise", request.noise, (Tracked, LinearSketch)), ("labels", request.labels, LinearSketch)):
+        if given is not None and not isinstance(summary, kinds):
+            raise InvalidParameter(f"{name} is for sketches; got one for a {type(summary).__name__}. Leave it out.")
     return plans[mechanism](request, summary)
 
 
