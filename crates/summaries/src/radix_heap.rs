@@ -9,7 +9,7 @@
 //! log n over n unit updates of a slot: amortised O(1). A weighted update costs O(log weight), without a loop over the
 //! weight.
 
-use crate::table::FREE;
+use crate::slots::FREE;
 use crate::victims::Tie;
 
 /// The slots of a full table, by count. Each is in exactly one bucket.

@@ -10,7 +10,7 @@
 //! the table has slots. So unit updates cost amortised O(1) on every stream, besides sorting.
 
 use crate::radix_heap::RadixHeap;
-use crate::table::FREE;
+use crate::slots::FREE;
 use crate::tags::ROW;
 
 /// Which of the labels at the minimum count is evicted. Only these two have a privacy proof.
