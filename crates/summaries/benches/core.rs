@@ -8,7 +8,7 @@ use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, 
 use dptop_summaries::{Weights, noise, wire};
 
 mod support;
-use support::{Strings, count, count_strings, distinct, summary, weights, zipf};
+use support::{Strings, count, count_strings, distinct, misra_gries, summary, weights, zipf};
 
 const ITEMS: usize = 1_000_000;
 const LABELS: usize = 1_000_000;
@@ -45,6 +45,16 @@ fn integers(c: &mut Criterion) {
             );
         },
     );
+    for (name, items) in &streams {
+        let id = BenchmarkId::new(format!("{name}, misra-gries"), CAPACITIES[1]);
+        group.bench_function(id, |b| {
+            b.iter_batched_ref(
+                || misra_gries(CAPACITIES[1]),
+                |s| count(s, items, Weights::Unit),
+                BatchSize::LargeInput,
+            );
+        });
+    }
     let weights = weights(ITEMS);
     group.bench_function(BenchmarkId::new("zipf 1.1, weighted", CAPACITIES[1]), |b| {
         b.iter_batched_ref(

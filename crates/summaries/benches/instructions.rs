@@ -3,16 +3,16 @@
 //! Run by benchmarks/instructions.py, which knows the counts of the baseline. Without a name: the names, and the vector
 //! instructions that this processor, or valgrind's, offers to code that chooses at run time.
 
-use dptop_summaries::{SpaceSaving, Weights, noise, wire};
+use dptop_summaries::{Counters, Weights, noise, wire};
 
 mod support;
-use support::{Strings, count, count_strings, distinct, summary, weights, zipf};
+use support::{Strings, count, count_strings, distinct, misra_gries, summary, weights, zipf};
 
 const ITEMS: usize = 300_000;
 const LABELS: usize = 100_000;
 const CAPACITY: usize = 10_000;
 
-const WORK: [(&str, fn()); 9] = [
+const WORK: [(&str, fn()); 10] = [
     ("integers zipf 1.1", || {
         integers(&zipf(ITEMS, LABELS, 1.1), 1)
     }),
@@ -32,6 +32,11 @@ const WORK: [(&str, fn()); 9] = [
         let items = Strings::zipf(ITEMS, LABELS, 1.1);
         let mut summary = summary(CAPACITY, 1);
         counted(|| count_strings(&mut summary, &items));
+    }),
+    ("misra-gries", || {
+        let items = zipf(ITEMS, LABELS, 1.1);
+        let mut summary = misra_gries(CAPACITY);
+        counted(|| count(&mut summary, &items, Weights::Unit));
     }),
     // from the system's entropy, as a release draws: the count varies, by far less than a percent
     ("noise", || {
@@ -58,7 +63,7 @@ fn integers(items: &[i64], partitions: usize) {
     counted(|| count(&mut summary, items, Weights::Unit));
 }
 
-fn filled() -> SpaceSaving {
+fn filled() -> Counters {
     let mut summary = summary(CAPACITY, 1);
     count(&mut summary, &zipf(ITEMS, LABELS, 1.1), Weights::Unit);
     summary

@@ -2,10 +2,10 @@
 
 use std::marker::PhantomData;
 
+use crate::counters::MAX_THREADS;
 use crate::label::{
     self, ByteString, ByteStrings, Digest, HashKey, Integer, Integers, Kind, Store,
 };
-use crate::space_saving::MAX_THREADS;
 
 /// Items that are hashed before the first of them is counted, and how far ahead the bytes of labels are asked for.
 const HASHED_BLOCK: usize = 64;
@@ -173,11 +173,13 @@ pub(crate) trait Group<L: Store>: Send {
     /// within 2^63 - 1, so that no counter wraps.
     fn update(&mut self, table: usize, hash: u64, label: L::Ref<'_>, weight: u64);
 
-    /// Add a saved label. Called in last-occurrence order. False if it is there already or no slot is free.
+    /// Add a saved label. Called in the order of [`slots_in_saved_order`](Self::slots_in_saved_order). False if it is
+    /// there already or no slot is free.
     fn restore(&mut self, table: usize, label: L::Ref<'_>, count: u64) -> bool;
 
-    /// The slots that hold a label, in the order of the labels' last occurrences, oldest first.
-    fn slots_by_last_occurrence(&self, table: usize) -> Vec<usize>;
+    /// The slots that hold a label, in the order that the next updates depend on: for SpaceSaving that of the labels'
+    /// last occurrences, oldest first, for Misra-Gries that of the labels.
+    fn slots_in_saved_order(&self, table: usize) -> Vec<usize>;
 
     /// The label in a slot that holds one.
     fn label(&self, slot: usize) -> L::Ref<'_>;
@@ -185,7 +187,8 @@ pub(crate) trait Group<L: Store>: Send {
     /// The counter in a slot that holds a label.
     fn count(&self, slot: usize) -> u64;
 
-    /// The minimum counter, 0 while a slot is free.
+    /// How far a counter may be above the true count: SpaceSaving's minimum counter, which is 0 while a slot is free; 0
+    /// for Misra-Gries.
     fn minimum(&self, table: usize) -> u64;
 
     /// Bytes of memory that the group takes besides itself.

@@ -1,5 +1,7 @@
 //! Labels: the identity of an item. A table holds one kind, in a store with one entry per slot.
 
+use std::cmp::Ordering;
+
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_nano_inline};
 use sha2::{Digest as _, Sha256};
 
@@ -37,6 +39,22 @@ pub struct Integer {
     pub above_signed: bool,
 }
 
+impl Ord for Integer {
+    /// By value. `bits` in two's complement are in order on either side of 2^63.
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        let key = |label: &Self| (label.above_signed, label.bits as i64);
+        key(self).cmp(&key(other))
+    }
+}
+
+impl PartialOrd for Integer {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
 impl From<i64> for Integer {
     #[inline]
     fn from(value: i64) -> Self {
@@ -68,8 +86,8 @@ impl From<Integer> for i128 {
 }
 
 /// A string or bytes label as stored. `shortened` labels are a prefix and a SHA-256 digest, and equal no label that is
-/// not shortened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// not shortened. Ordered by their bytes, which for strings is the order of their characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ByteString<'a> {
     /// The label, or its prefix followed by 32 bytes of SHA-256 of the whole.
     pub bytes: &'a [u8],
@@ -107,8 +125,8 @@ pub(crate) fn shorten(
     stored.extend_from_slice(digest);
 }
 
-/// A label as read from a summary.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A label as read from a summary. Those of one kind have an order that depends on nothing but them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Label<'a> {
     /// An integer.
     Integer(Integer),
@@ -139,7 +157,7 @@ pub(crate) trait Store: Default + Send {
     fn grow(&mut self, slots: usize);
 
     /// A borrowed label.
-    type Ref<'a>: Copy + Send
+    type Ref<'a>: Copy + Send + Ord
     where
         Self: 'a;
 
@@ -442,5 +460,14 @@ mod tests {
         assert!(store.matches(1, Integer::from(u64::MAX)));
         store.set(1, Integer::from(-2i64));
         assert!(store.matches(1, Integer::from(-2i64)));
+    }
+
+    #[test]
+    fn integers_are_ordered_by_value() {
+        let signed = [i64::MIN, -2, -1, 0, 1, i64::MAX].map(Integer::from);
+        let above = [1 << 63, u64::MAX - 1, u64::MAX].map(Integer::from);
+        let ascending: Vec<Integer> = signed.into_iter().chain(above).collect();
+        assert!(ascending.is_sorted_by(|a, b| a < b));
+        assert!(ascending.is_sorted_by_key(|&label| i128::from(label)));
     }
 }

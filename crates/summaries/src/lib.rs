@@ -1,18 +1,19 @@
 //! Summaries of data streams in bounded memory, and exact discrete noise. No Python in sight.
 //!
-//! A [`SpaceSaving`] summary is one or more partitions that share the capacity, a table each (`partitions.rs`), and
-//! counts [`Items`] into them in stream order (`batch.rs`). A table (`table.rs`) has its labels ([`label`]) in slots,
-//! where it finds them by hash (`slots.rs`), and asks its victims (`victims.rs`) which one to evict; small tables stand
-//! side by side (`small_tables.rs`). [`noise`] draws discrete Laplace and discrete Gaussian noise with integers only.
+//! [`Counters`] are a summary by SpaceSaving or Misra-Gries: one or more partitions that share the capacity, a table
+//! each (`partitions.rs`), into which [`Items`] are counted in stream order (`batch.rs`). A table has its labels
+//! ([`label`]) in slots, where it finds them by hash (`slots.rs`). That of SpaceSaving (`table.rs`) asks its victims
+//! (`victims.rs`) which label to evict, that of Misra-Gries (`misra_gries.rs`) a heap; small tables stand side by side
+//! (`small_tables.rs`). [`noise`] draws discrete Laplace and discrete Gaussian noise with integers only.
 //! [`wire`] is the saved form.
 #![deny(unsafe_code)] // cpu.rs alone allows it, and says why
 
 mod batch;
-#[cfg(test)]
-mod colliding;
+pub mod counters;
 mod cpu;
 mod key;
 pub mod label;
+mod misra_gries;
 pub mod noise;
 mod partitions;
 mod radix_heap;
@@ -21,13 +22,14 @@ mod radix_heap;
 mod reference;
 mod slots;
 mod small_tables;
-pub mod space_saving;
 mod table;
 mod tags;
+#[cfg(test)]
+mod testing;
 mod victims;
 pub mod wire;
 
 pub use batch::{Items, Weights};
+pub use counters::{Algorithm, Counters, ExtendError, Extent, Parameters};
 pub use label::{Integer, Kind, Label};
-pub use space_saving::{ExtendError, Extent, Parameters, SpaceSaving};
 pub use victims::Tie;

@@ -2,9 +2,10 @@
 //! by themselves, or small and stand in groups.
 
 use crate::batch::{Batch, Group, Routing, Weights, Work};
+use crate::counters::{Algorithm, MAX_THREADS, Parameters};
 use crate::label::Store;
+use crate::misra_gries::MisraGries;
 use crate::small_tables::{Capacities, MAX_SLOTS, SmallTables};
-use crate::space_saving::{MAX_THREADS, Parameters};
 use crate::table::Table;
 
 /// The partitions of a summary, each with one table.
@@ -19,6 +20,8 @@ enum Groups<L> {
     Large(Vec<Table<L>>),
     /// Several tables in one allocation.
     Small(Vec<SmallTables<L>>),
+    /// The one table of Misra-Gries.
+    MisraGries(Box<MisraGries<L>>),
 }
 
 impl<L: Store> Partitions<L> {
@@ -26,10 +29,21 @@ impl<L: Store> Partitions<L> {
         let Parameters {
             capacity,
             partitions,
-            tie,
+            algorithm,
             ..
         } = *parameters;
         let key = parameters.hash_key();
+        let Algorithm::SpaceSaving(tie) = algorithm else {
+            debug_assert_eq!(partitions, 1);
+            return Self {
+                routing: Routing {
+                    partitions,
+                    shift: 0,
+                    key,
+                },
+                groups: Groups::MisraGries(Box::new(MisraGries::new(capacity, key))),
+            };
+        };
         let (counters, larger) = (capacity / partitions, capacity % partitions);
         // Small tables are for whoever declares partitions of at most 64 counters: they take 20 bytes an integer
         // counter (in partitions of 16) where large ones take 38, and constant time for every update in the worst case,
@@ -77,6 +91,7 @@ impl<L: Store> Partitions<L> {
         match &mut self.groups {
             Groups::Large(groups) => work.apply(groups, threads),
             Groups::Small(groups) => work.apply(groups, threads),
+            Groups::MisraGries(table) => work.apply(std::slice::from_mut(&mut **table), threads),
         }
     }
 
@@ -86,6 +101,15 @@ impl<L: Store> Partitions<L> {
         match &self.groups {
             Groups::Large(groups) => (&groups[group], table),
             Groups::Small(groups) => (&groups[group], table),
+            Groups::MisraGries(one) => (&**one, table),
+        }
+    }
+
+    /// The table of Misra-Gries, if it is that.
+    pub(crate) fn misra_gries(&self) -> Option<&MisraGries<L>> {
+        match &self.groups {
+            Groups::MisraGries(table) => Some(table),
+            Groups::Large(_) | Groups::Small(_) => None,
         }
     }
 
@@ -97,6 +121,7 @@ impl<L: Store> Partitions<L> {
             && match &mut self.groups {
                 Groups::Large(groups) => groups[group].restore(table, label, count),
                 Groups::Small(groups) => groups[group].restore(table, label, count),
+                Groups::MisraGries(one) => one.restore(table, label, count),
             }
     }
 
@@ -107,6 +132,7 @@ impl<L: Store> Partitions<L> {
         match &self.groups {
             Groups::Large(groups) => all(groups),
             Groups::Small(groups) => all(groups),
+            Groups::MisraGries(table) => all(std::slice::from_ref(&**table)),
         }
     }
 }

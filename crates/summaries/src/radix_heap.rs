@@ -10,11 +10,9 @@
 //! weight.
 
 use crate::slots::FREE;
-use crate::victims::Tie;
 
 /// The slots of a full table, by count. Each is in exactly one bucket.
 pub(crate) struct RadixHeap {
-    tie: Tie,
     /// The count of the slots in `at_minimum`; every count is at least this.
     minimum: u64,
     /// Slots that had the minimum count when they were sorted, the next victim last.
@@ -29,10 +27,9 @@ fn bucket(count: u64, minimum: u64) -> usize {
 }
 
 impl RadixHeap {
-    /// A heap of all slots that hold a label; free ones have the count [`FREE`].
-    pub(crate) fn new(tie: Tie, counts: &[u64]) -> Self {
+    /// A heap of all slots that hold a label; their counts are above 0, and free ones have the count [`FREE`].
+    pub(crate) fn new(counts: &[u64]) -> Self {
         let mut heap = Self {
-            tie,
             minimum: 0,
             at_minimum: Vec::new(),
             above: Vec::new(),
@@ -60,9 +57,10 @@ impl RadixHeap {
         self.above[above].push(slot);
     }
 
-    /// Take out the slot to evict. The caller raises its count and [`place`](Self::place)s it again.
+    /// Take out the slot to evict: of those at the minimum the one that `next_last`, which sorts slots, puts at the
+    /// end. The caller raises its count and [`place`](Self::place)s it again.
     #[inline]
-    pub(crate) fn pop(&mut self, counts: &[u64], last_seen: &[u32]) -> u32 {
+    pub(crate) fn pop(&mut self, counts: &[u64], next_last: impl Fn(&mut [u32])) -> u32 {
         loop {
             while let Some(slot) = self.at_minimum.pop() {
                 let count = counts[slot as usize];
@@ -71,13 +69,13 @@ impl RadixHeap {
                 }
                 self.place(slot, count);
             }
-            self.refill(counts, last_seen);
+            self.refill(counts, &next_last);
         }
     }
 
     /// Raise the minimum to the smallest count and gather the slots that have it.
     #[inline] // into `pop`, in whichever unit the compiler puts that: 6 % of a weighted stream
-    fn refill(&mut self, counts: &[u64], last_seen: &[u32]) {
+    fn refill(&mut self, counts: &[u64], next_last: &impl Fn(&mut [u32])) {
         for opened in 0..self.above.len() {
             let mut slots = std::mem::take(&mut self.above[opened]);
             let mut lowest = u64::MAX;
@@ -103,15 +101,15 @@ impl RadixHeap {
                     self.place(slot, count);
                 }
             }
-            let seen = |&slot: &u32| last_seen[slot as usize];
-            match self.tie {
-                Tie::LeastRecent => self
-                    .at_minimum
-                    .sort_by_key(|slot| std::cmp::Reverse(seen(slot))),
-                Tie::MostRecent => self.at_minimum.sort_by_key(seen),
-            }
+            next_last(&mut self.at_minimum);
             return;
         }
+    }
+
+    /// Undo a [`pop`](Self::pop).
+    #[inline]
+    pub(crate) fn put_back(&mut self, slot: u32) {
+        self.at_minimum.push(slot);
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {

@@ -83,6 +83,10 @@ impl<L: Store> Slots<L> {
         L::hash(label, &self.key)
     }
 
+    pub(crate) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
     /// Whether there are as many labels as may be.
     #[inline(always)]
     pub(crate) fn full(&self) -> bool {

@@ -271,7 +271,7 @@ impl<L: Store> Group<L> for SmallTables<L> {
         true
     }
 
-    fn slots_by_last_occurrence(&self, table: usize) -> Vec<usize> {
+    fn slots_in_saved_order(&self, table: usize) -> Vec<usize> {
         let position = self.position(table);
         position.map_or(Vec::new(), |position| self.by_last_occurrence(position))
     }
@@ -286,7 +286,7 @@ impl<L: Store> Group<L> for SmallTables<L> {
     }
 
     fn minimum(&self, table: usize) -> u64 {
-        let slots = self.slots_by_last_occurrence(table);
+        let slots = self.slots_in_saved_order(table);
         if slots.len() < self.capacities.of(table) {
             return 0;
         }
@@ -327,7 +327,7 @@ mod tests {
     }
 
     fn counters(tables: &SmallTables<Integers>, table: usize) -> Vec<(u64, u64)> {
-        let slots = tables.slots_by_last_occurrence(table).into_iter();
+        let slots = tables.slots_in_saved_order(table).into_iter();
         slots
             .map(|slot| (tables.label(slot).bits, tables.count(slot)))
             .collect()

@@ -45,7 +45,7 @@ impl<L: Store> Table<L> {
     #[cold]
     #[inline(never)]
     fn renumber_updates(&mut self) {
-        let slots = self.slots_by_last_occurrence(0);
+        let slots = self.slots_in_saved_order(0);
         let filled_at = self.victims.filled_at();
         let before = slots.partition_point(|&slot| self.last_seen[slot] < filled_at);
         self.victims.renumbered(before as u32);
@@ -95,7 +95,7 @@ impl<L: Store> Group<L> for Table<L> {
         true
     }
 
-    fn slots_by_last_occurrence(&self, _: usize) -> Vec<usize> {
+    fn slots_in_saved_order(&self, _: usize) -> Vec<usize> {
         let mut slots: Vec<usize> = self.slots.taken().collect();
         slots.sort_unstable_by_key(|&slot| self.last_seen[slot]);
         slots
@@ -128,14 +128,14 @@ impl<L: Store> Group<L> for Table<L> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::colliding::Colliding;
     use crate::label::{ByteString, ByteStrings, Integer, Integers};
     use crate::reference::Twin;
+    use crate::testing::{Colliding, stream};
 
     fn counters<L: for<'a> Store<Ref<'a> = Integer> + 'static>(
         table: &Table<L>,
     ) -> Vec<(i128, u64)> {
-        let slots = table.slots_by_last_occurrence(0);
+        let slots = table.slots_in_saved_order(0);
         let counter = |slot| (table.label(slot).into(), table.count(slot));
         slots.into_iter().map(counter).collect()
     }
@@ -143,25 +143,6 @@ mod tests {
     fn update<L: for<'a> Store<Ref<'a> = Integer>>(table: &mut Table<L>, label: u64, weight: u64) {
         let label = Integer::from(label);
         table.update(0, L::hash(label, &HashKey::new(7)), label, weight);
-    }
-
-    /// A stream of labels and weights, the same for the same seed.
-    fn stream(seed: u64, labels: u64, length: usize) -> impl Iterator<Item = (u64, u64)> {
-        let mut state = seed;
-        (0..length).map(move |_| {
-            state = state
-                .wrapping_mul(6364136223846793005)
-                .wrapping_add(1442695040888963407);
-            let draw = state >> 33;
-            (
-                draw % labels,
-                if draw.is_multiple_of(7) {
-                    draw % 100 + 1
-                } else {
-                    1
-                },
-            )
-        })
     }
 
     #[test]

@@ -111,7 +111,14 @@ impl Victims {
     #[inline(never)]
     fn pop_heap(&mut self, counts: &[u64], last_seen: &[u32], now: u32) -> Option<usize> {
         let (heap, left) = self.heap.as_mut()?;
-        let slot = heap.pop(counts, last_seen);
+        let tie = self.tie;
+        let slot = heap.pop(counts, |at_minimum| {
+            let seen = |&slot: &u32| last_seen[slot as usize];
+            match tie {
+                Tie::LeastRecent => at_minimum.sort_by_key(|slot| std::cmp::Reverse(seen(slot))),
+                Tie::MostRecent => at_minimum.sort_by_key(seen),
+            }
+        });
         *left -= 1;
         if *left == 0
             && let Some((heap, _)) = self.heap.take()
@@ -137,7 +144,7 @@ impl Victims {
             self.queue.reserve_exact(labels);
             self.log.reserve_exact(labels);
         } else if paid < counts.len() {
-            self.heap = Some((RadixHeap::new(self.tie, counts), counts.len()));
+            self.heap = Some((RadixHeap::new(counts), counts.len()));
             self.logged = 0;
             self.log.clear();
             self.queue.clear();

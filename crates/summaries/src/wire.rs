@@ -1,28 +1,31 @@
 //! The saved form: versioned, checksummed, little-endian, in tagged sections.
 //!
 //! ```text
-//! header     8 bytes "dptop\0\r\n", u16 version = 1, u16 type (1 = SpaceSaving), u32 number of sections
+//! header     8 bytes "dptop\0\r\n", u16 version = 1, u16 type (1 = SpaceSaving, 2 = Misra-Gries), u32 number of
+//!            sections
 //! section    u32 tag, u64 length, then as many bytes; tags in ascending order, each once
 //! trailer    u32 CRC-32 (IEEE) of everything before it
 //!
-//! 1 parameters   u64 capacity, u64 partitions, u8 tie (0 least, 1 most recent), u8 kind (0 none yet, 1 integers,
-//!                2 strings, 3 bytes), u32 max_label_bytes, 16 bytes identity
-//! 2 counters     for each partition: u64 labels, then the labels in last-occurrence order, oldest first:
-//!                u64 count and the label. An integer: u8 (1 if it is 2^63 or more), u64 bits. A string or bytes:
-//!                u32 length with the top bit set if shortened, then the bytes. Free slots are what is missing to the
-//!                partition's share of the capacity.
+//! 1 parameters   u64 capacity, u64 partitions, u8 tie (0 least, 1 most recent; 0 for Misra-Gries), u8 kind (0 none
+//!                yet, 1 integers, 2 strings, 3 bytes), u32 max_label_bytes, 16 bytes identity
+//! 2 counters     for Misra-Gries: u64 length of the stream. Then for each partition: u64 labels, then the labels in
+//!                last-occurrence order, oldest first, or for Misra-Gries in the order of the labels: u64 count and the
+//!                label. An integer: u8 (1 if it is 2^63 or more), u64 bits. A string or bytes: u32 length with the top
+//!                bit set if shortened, then the bytes. Free slots are what is missing to the partition's share of the
+//!                capacity. SpaceSaving has no count of 0, and the length is the sum of its counts.
 //! 3 record       bytes of the caller: what was spent and what may be
 //! ```
 
 use std::fmt;
 
+use crate::counters::{Algorithm, Counters, Parameters};
 use crate::label::{ByteString, Integer, Kind, Label, SHORTENED};
-use crate::space_saving::{Parameters, SpaceSaving};
 use crate::victims::Tie;
 
 const MAGIC: &[u8; 8] = b"dptop\0\r\n";
 const VERSION: u16 = 1;
 const SPACE_SAVING: u16 = 1;
+const MISRA_GRIES: u16 = 2;
 const PARAMETERS: u32 = 1;
 const COUNTERS: u32 = 2;
 const RECORD: u32 = 3;
@@ -40,11 +43,15 @@ impl fmt::Display for Corrupt {
 impl std::error::Error for Corrupt {}
 
 /// Write a summary, and the caller's record of what it may spend, to bytes.
-pub fn encode(summary: &SpaceSaving, record: &[u8]) -> Vec<u8> {
+pub fn encode(summary: &Counters, record: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     out.extend_from_slice(MAGIC);
     out.extend_from_slice(&VERSION.to_le_bytes());
-    out.extend_from_slice(&SPACE_SAVING.to_le_bytes());
+    let summary_type = match summary.parameters().algorithm {
+        Algorithm::SpaceSaving(_) => SPACE_SAVING,
+        Algorithm::MisraGries => MISRA_GRIES,
+    };
+    out.extend_from_slice(&summary_type.to_le_bytes());
     out.extend_from_slice(&3u32.to_le_bytes());
     section(&mut out, PARAMETERS, |out| {
         write_parameters(out, summary.parameters(), summary.kind());
@@ -68,9 +75,9 @@ fn section(out: &mut Vec<u8>, tag: u32, body: impl FnOnce(&mut Vec<u8>)) {
 fn write_parameters(out: &mut Vec<u8>, parameters: &Parameters, kind: Option<Kind>) {
     out.extend_from_slice(&(parameters.capacity as u64).to_le_bytes());
     out.extend_from_slice(&(parameters.partitions as u64).to_le_bytes());
-    out.push(match parameters.tie {
-        Tie::LeastRecent => 0,
-        Tie::MostRecent => 1,
+    out.push(match parameters.algorithm {
+        Algorithm::SpaceSaving(Tie::LeastRecent) | Algorithm::MisraGries => 0,
+        Algorithm::SpaceSaving(Tie::MostRecent) => 1,
     });
     out.push(match kind {
         None => 0,
@@ -82,13 +89,16 @@ fn write_parameters(out: &mut Vec<u8>, parameters: &Parameters, kind: Option<Kin
     out.extend_from_slice(&parameters.identity);
 }
 
-fn write_counters(out: &mut Vec<u8>, summary: &SpaceSaving) {
+fn write_counters(out: &mut Vec<u8>, summary: &Counters) {
+    if summary.parameters().algorithm == Algorithm::MisraGries {
+        out.extend_from_slice(&summary.length().to_le_bytes());
+    }
     for partition in 0..summary.parameters().partitions {
-        let slots = summary.slots_by_last_occurrence(partition);
+        let slots = summary.slots_in_saved_order(partition);
         out.extend_from_slice(&(slots.len() as u64).to_le_bytes());
-        for slot in slots {
-            out.extend_from_slice(&summary.count(partition, slot).to_le_bytes());
-            match summary.label(partition, slot) {
+        summary.for_each(partition, &slots, |label, count| {
+            out.extend_from_slice(&count.to_le_bytes());
+            match label {
                 Label::Integer(label) => {
                     out.push(label.above_signed.into());
                     out.extend_from_slice(&label.bits.to_le_bytes());
@@ -99,7 +109,7 @@ fn write_counters(out: &mut Vec<u8>, summary: &SpaceSaving) {
                     out.extend_from_slice(label.bytes);
                 }
             }
-        }
+        });
     }
 }
 
@@ -108,7 +118,7 @@ fn write_counters(out: &mut Vec<u8>, summary: &SpaceSaving) {
 ///
 /// # Errors
 /// The bytes are cut short, changed, foreign, or contradict themselves.
-pub fn decode(bytes: &[u8]) -> Result<(SpaceSaving, Vec<u8>), Corrupt> {
+pub fn decode(bytes: &[u8]) -> Result<(Counters, Vec<u8>), Corrupt> {
     if bytes.len() < MAGIC.len() || &bytes[..MAGIC.len()] != MAGIC {
         return Err(Corrupt("these bytes are not a saved dptop summary"));
     }
@@ -126,7 +136,8 @@ pub fn decode(bytes: &[u8]) -> Result<(SpaceSaving, Vec<u8>), Corrupt> {
             "the version of the saved form is not 1; a newer dptop may read it",
         ));
     }
-    if input.u16()? != SPACE_SAVING {
+    let summary_type = input.u16()?;
+    if ![SPACE_SAVING, MISRA_GRIES].contains(&summary_type) {
         return Err(Corrupt("the saved summary is of another type"));
     }
     // a section of a later version may hold what this one must know to keep the promise, so it is not passed over
@@ -137,19 +148,23 @@ pub fn decode(bytes: &[u8]) -> Result<(SpaceSaving, Vec<u8>), Corrupt> {
     let mut counters = input.section(COUNTERS)?;
     let record = input.section(RECORD)?;
     input.end()?;
-    let (parameters, kind) = read_parameters(&mut parameters)?;
+    let (parameters, kind) = read_parameters(&mut parameters, summary_type)?;
     let summary = read_counters(&mut counters, parameters, kind)?;
     Ok((summary, record.0.to_vec()))
 }
 
-fn read_parameters(input: &mut Input<'_>) -> Result<(Parameters, Option<Kind>), Corrupt> {
+fn read_parameters(
+    input: &mut Input<'_>,
+    summary_type: u16,
+) -> Result<(Parameters, Option<Kind>), Corrupt> {
     let out_of_range = Corrupt("a parameter is out of range");
     let parameters = Parameters {
         capacity: usize::try_from(input.u64()?).map_err(|_| out_of_range)?,
         partitions: usize::try_from(input.u64()?).map_err(|_| out_of_range)?,
-        tie: match input.u8()? {
-            0 => Tie::LeastRecent,
-            1 => Tie::MostRecent,
+        algorithm: match (summary_type, input.u8()?) {
+            (SPACE_SAVING, 0) => Algorithm::SpaceSaving(Tie::LeastRecent),
+            (SPACE_SAVING, 1) => Algorithm::SpaceSaving(Tie::MostRecent),
+            (MISRA_GRIES, 0) => Algorithm::MisraGries,
             _ => return Err(out_of_range),
         },
         identity: [0; 16],
@@ -182,28 +197,43 @@ fn read_counters(
     input: &mut Input<'_>,
     parameters: Parameters,
     kind: Option<Kind>,
-) -> Result<SpaceSaving, Corrupt> {
+) -> Result<Counters, Corrupt> {
     // each partition takes 8 bytes here, which bounds the tables that are made before a label is seen
     if input.0.len() / 8 < parameters.partitions {
         return Err(Corrupt("there are fewer counters than partitions"));
     }
-    let mut summary = SpaceSaving::new(parameters);
+    let misra_gries = parameters.algorithm == Algorithm::MisraGries;
+    let length = if misra_gries { input.u64()? } else { 0 };
+    let mut summary = Counters::new(parameters);
+    let mut before = None;
     for partition in 0..parameters.partitions {
         for _ in 0..input.u64()? {
             let count = input.u64()?;
             let kind = kind.ok_or(Corrupt("there are labels of no kind"))?;
             let label = input.label(kind)?;
+            if misra_gries && !follows(&mut before, label) {
+                return Err(Corrupt("the labels are not in their order"));
+            }
             if !summary.restore(kind, partition, label, count) {
                 return Err(Corrupt("a label or its count contradicts the rest"));
             }
         }
     }
     input.end()?;
+    if misra_gries && !summary.restore_length(length) {
+        return Err(Corrupt("no stream of that length leaves these counters"));
+    }
     if summary.kind() == kind {
         Ok(summary)
     } else {
         Err(Corrupt("there is a kind of label but no label"))
     }
+}
+
+/// Whether a label comes after the one before, in their order.
+#[inline(never)] // it would slow down SpaceSaving's labels, which have another order
+fn follows<'a>(before: &mut Option<Label<'a>>, label: Label<'a>) -> bool {
+    before.replace(label) < Some(label)
 }
 
 /// What is left to read.

@@ -1,10 +1,12 @@
-//! The fast tables against SpaceSaving written out.
+//! The fast tables against the algorithms written out.
 
-use dptop_summaries::{Integer, Items, Kind, Label, Parameters, SpaceSaving, Tie, Weights, wire};
+use dptop_summaries::{
+    Algorithm, Counters, Integer, Items, Kind, Label, Parameters, Tie, Weights, wire,
+};
 use proptest::prelude::*;
 
 mod reference;
-use reference::Twin;
+use reference::{MisraGriesTwin, Twin};
 
 const LIMIT: usize = 64;
 /// What is kept of a label above the limit, besides its digest.
@@ -18,16 +20,24 @@ fn text_of(label: i64) -> String {
 
 fn parameters(capacity: usize, partitions: usize, tie: Tie) -> Parameters {
     Parameters {
-        capacity,
+        algorithm: Algorithm::SpaceSaving(tie),
         partitions,
-        tie,
+        ..misra_gries(capacity)
+    }
+}
+
+fn misra_gries(capacity: usize) -> Parameters {
+    Parameters {
+        capacity,
+        partitions: 1,
+        algorithm: Algorithm::MisraGries,
         max_label_bytes: LIMIT as u32,
         identity: [42; 16],
     }
 }
 
-fn counters(summary: &SpaceSaving, partition: usize) -> Vec<(i128, u64)> {
-    let slots = summary.slots_by_last_occurrence(partition).into_iter();
+fn counters(summary: &Counters, partition: usize) -> Vec<(i128, u64)> {
+    let slots = summary.slots_in_saved_order(partition).into_iter();
     slots
         .map(|slot| {
             let label = match summary.label(partition, slot) {
@@ -43,7 +53,7 @@ fn counters(summary: &SpaceSaving, partition: usize) -> Vec<(i128, u64)> {
         .collect()
 }
 
-fn save_and_load(summary: SpaceSaving) -> SpaceSaving {
+fn save_and_load(summary: Counters) -> Counters {
     let bytes = wire::encode(&summary, b"record");
     let (loaded, record) = wire::decode(&bytes).unwrap();
     assert_eq!(record, b"record");
@@ -79,7 +89,7 @@ proptest! {
         save_at in prop::collection::vec(0usize..400, 0..3),
         text in any::<bool>(),
     ) {
-        let mut summary = SpaceSaving::new(parameters(capacity, 1, tie));
+        let mut summary = Counters::new(parameters(capacity, 1, tie));
         let mut twin = Twin::new(capacity, tie);
         for (position, &(label, weight)) in stream.iter().enumerate() {
             if save_at.contains(&position) {
@@ -115,8 +125,8 @@ proptest! {
         let capacity = partitions * counters_each + more % partitions;
         let share = |partition| counters_each + usize::from(partition < more % partitions);
         // with room for all labels, it tells which partition a label belongs to
-        let mut roomy = SpaceSaving::new(parameters(partitions * 5000, partitions, tie));
-        let mut summary = SpaceSaving::new(parameters(capacity, partitions, tie));
+        let mut roomy = Counters::new(parameters(partitions * 5000, partitions, tie));
+        let mut summary = Counters::new(parameters(capacity, partitions, tie));
         extend(&mut roomy, &stream, text, 1);
         let (before, after) = stream.split_at(save_at.min(stream.len()));
         extend(&mut summary, before, text, workers);
@@ -138,7 +148,136 @@ proptest! {
     }
 }
 
-fn extend(summary: &mut SpaceSaving, stream: &[(i64, u64)], text: bool, workers: usize) {
+/// Streams of labels and weights: few labels, many, and labels that hardly return; and what is hard on Misra-Gries:
+/// heavy counters, then newcomers that take from all of them, with few zeros at a time.
+fn stream() -> impl Strategy<Value = Vec<(i64, u64)>> {
+    let hostile = (2i64..60, 1i64..4, 0usize..1000, any::<bool>()).prop_map(
+        |(heavy, returning, newcomers, equal)| {
+            let heavy = (0..heavy).map(move |x| (x, if equal { 7 } else { 10 + 3 * x as u64 }));
+            let newcomers = (0..newcomers as i64).flat_map(move |x| {
+                let newcomer = (1000 - x, 1 + (x % 5) as u64);
+                [newcomer, (x % returning, 1)]
+            });
+            heavy.chain(newcomers).collect()
+        },
+    );
+    prop_oneof![
+        prop::collection::vec((0i64..40, weight()), 0..400),
+        prop::collection::vec((-1000i64..1000, weight()), 0..3000),
+        prop::collection::vec((0i64..1_000_000, Just(1)), 0..3000),
+        hostile,
+    ]
+}
+
+/// Labels with their counts in the order of the labels, as far as they are told apart.
+fn misra_gries_counters<X: Ord>(
+    summary: &Counters,
+    label: impl Fn(Label<'_>) -> X,
+) -> Vec<(X, u64)> {
+    let slots = summary.slots_in_saved_order(0).into_iter();
+    slots
+        .map(|slot| (label(summary.label(0, slot)), summary.count(0, slot)))
+        .collect()
+}
+
+/// From integers on both sides of 0 and of 2^63.
+fn integer_of(label: i64) -> Integer {
+    if label % 3 == 0 {
+        Integer::from(u64::MAX / 2 + label.unsigned_abs() * 2)
+    } else {
+        Integer::from(label)
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn misra_gries_equals_its_twin(
+        capacity in prop_oneof![1usize..20, 20usize..200],
+        stream in stream(),
+        save_at in prop::collection::vec(0usize..1000, 0..3),
+        kind in prop_oneof![Just(Kind::Integer), Just(Kind::String), Just(Kind::Bytes)],
+    ) {
+        let mut summary = Counters::new(misra_gries(capacity));
+        let mut integers = MisraGriesTwin::new(capacity);
+        let mut texts = MisraGriesTwin::new(capacity);
+        for (position, &(label, weight)) in stream.iter().enumerate() {
+            if save_at.contains(&position) {
+                summary = save_and_load(summary);
+            }
+            let weights = Weights::Each(std::slice::from_ref(&weight));
+            if kind == Kind::Integer {
+                let label = integer_of(label);
+                integers.update(i128::from(label), weight);
+                summary.extend_integers(Items::all(1, |_| Some(label)), weights, 1).unwrap();
+            } else {
+                let label = text_of(label);
+                let items = Items::all(1, |_| Some(label.as_bytes()));
+                summary.extend_byte_strings(kind, items, weights, 1).unwrap();
+                texts.update(label.trim_end().to_owned(), weight);
+            }
+        }
+        prop_assert_eq!(summary.length(), stream.iter().map(|s| s.1).sum::<u64>());
+        prop_assert_eq!(summary.minimum(0), 0);
+        if kind == Kind::Integer {
+            let found = misra_gries_counters(&summary, |label| match label {
+                Label::Integer(label) => i128::from(label),
+                Label::ByteString(_) => unreachable!(),
+            });
+            prop_assert_eq!(found, Vec::from_iter(integers.counters));
+        } else {
+            let found = misra_gries_counters(&summary, |label| match label {
+                Label::Integer(_) => unreachable!(),
+                Label::ByteString(label) => {
+                    let kept = &label.bytes[..label.bytes.len().min(PREFIX)];
+                    std::str::from_utf8(kept).unwrap().trim_end().to_owned()
+                }
+            });
+            prop_assert_eq!(found, Vec::from_iter(texts.counters));
+        }
+    }
+
+    #[test]
+    fn misra_gries_counts_a_weight_as_units_and_blocks_as_items(
+        capacity in 1usize..12,
+        stream in prop::collection::vec((0i64..20, 0u64..12), 0..300),
+    ) {
+        let mut weighted = Counters::new(misra_gries(capacity));
+        extend(&mut weighted, &stream, false, 1);
+        let mut units = Counters::new(misra_gries(capacity));
+        for &(label, weight) in &stream {
+            for _ in 0..weight {
+                units.extend_integers(Items::all(1, |_| Some(Integer::from(label))), Weights::Unit, 1).unwrap();
+            }
+        }
+        prop_assert_eq!(wire::encode(&weighted, b""), wire::encode(&units, b""));
+    }
+
+    /// Agarwal et al. 2012: what SpaceSaving with one counter more has above its minimum.
+    #[test]
+    fn misra_gries_is_space_saving_less_its_minimum(
+        capacity in prop_oneof![1usize..20, 20usize..100],
+        tie in tie(),
+        stream in stream(),
+    ) {
+        let mut one = Counters::new(misra_gries(capacity));
+        let mut other = Counters::new(parameters(capacity + 1, 1, tie));
+        extend(&mut one, &stream, false, 1);
+        extend(&mut other, &stream, false, 1);
+        let mut above = counters(&other, 0);
+        above.iter_mut().for_each(|c| c.1 -= other.minimum(0));
+        let [mut above, mut positive] = [above, counters(&one, 0)].map(|mut counters| {
+            counters.retain(|c| c.1 > 0);
+            counters
+        });
+        above.sort_unstable();
+        positive.sort_unstable();
+        prop_assert_eq!(above, positive);
+    }
+}
+
+fn extend(summary: &mut Counters, stream: &[(i64, u64)], text: bool, workers: usize) {
     let weights: Vec<u64> = stream.iter().map(|&(_, weight)| weight).collect();
     let weights = Weights::Each(&weights);
     let texts: Vec<String> = stream.iter().map(|&(label, _)| text_of(label)).collect();
@@ -154,7 +293,12 @@ fn extend(summary: &mut SpaceSaving, stream: &[(i64, u64)], text: bool, workers:
 
 #[test]
 fn every_flipped_bit_and_every_cut_is_refused() {
-    let mut summary = SpaceSaving::new(parameters(3, 1, Tie::LeastRecent));
+    for parameters in [parameters(3, 1, Tie::LeastRecent), misra_gries(3)] {
+        every_change_is_refused(Counters::new(parameters));
+    }
+}
+
+fn every_change_is_refused(mut summary: Counters) {
     let labels = ["a", "b", "a", "c", "d"];
     summary
         .extend_byte_strings(

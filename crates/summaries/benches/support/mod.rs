@@ -1,7 +1,7 @@
 //! The streams of the Rust benchmarks: the same on every machine and with every version of every crate, so that
 //! instruction counts can be compared. That is why no random number crate makes them.
 
-use dptop_summaries::{Integer, Items, Kind, Parameters, SpaceSaving, Tie, Weights};
+use dptop_summaries::{Algorithm, Counters, Integer, Items, Kind, Parameters, Tie, Weights};
 
 /// SplitMix64: a bijection of the 64-bit numbers that leaves no order among them.
 fn scramble(number: u64) -> u64 {
@@ -76,18 +76,26 @@ impl Strings {
 }
 
 /// An empty summary with a fixed hash key.
-pub fn summary(capacity: usize, partitions: usize) -> SpaceSaving {
-    SpaceSaving::new(Parameters {
+pub fn summary(capacity: usize, partitions: usize) -> Counters {
+    Counters::new(Parameters {
         capacity,
         partitions,
-        tie: Tie::LeastRecent,
+        algorithm: Algorithm::SpaceSaving(Tie::LeastRecent),
         max_label_bytes: 4096,
         identity: [42; 16],
     })
 }
 
+/// An empty Misra-Gries summary with a fixed hash key.
+pub fn misra_gries(capacity: usize) -> Counters {
+    Counters::new(Parameters {
+        algorithm: Algorithm::MisraGries,
+        ..*summary(capacity, 1).parameters()
+    })
+}
+
 /// Count integers as the Python package does for an array without nulls.
-pub fn count(summary: &mut SpaceSaving, items: &[i64], weights: Weights<'_>) {
+pub fn count(summary: &mut Counters, items: &[i64], weights: Weights<'_>) {
     let items = Items::all(items.len(), |at| Some(Integer::from(items[at])));
     summary
         .extend_integers(items, weights, 1)
@@ -95,7 +103,7 @@ pub fn count(summary: &mut SpaceSaving, items: &[i64], weights: Weights<'_>) {
 }
 
 /// Count strings as the Python package does for an array without nulls.
-pub fn count_strings(summary: &mut SpaceSaving, items: &Strings) {
+pub fn count_strings(summary: &mut Counters, items: &Strings) {
     let items = Items::all(items.len(), |at| Some(items.get(at)));
     summary
         .extend_byte_strings(Kind::String, items, Weights::Unit, 1)

@@ -1,8 +1,11 @@
-//! SpaceSaving written out: slow, and short enough to be compared with docs/privacy.md, "The variant", by eye.
+//! The algorithms written out: slow, and short enough to be compared by eye with docs/privacy.md, "The variant", and with
+//! `python/dptop/reference/misra_gries.py`.
+
+use std::collections::BTreeMap;
 
 use super::Tie;
 
-/// A list of (label, count), searched from end to end.
+/// SpaceSaving: a list of (label, count), searched from end to end.
 pub struct Twin {
     capacity: usize,
     tie: Tie,
@@ -41,5 +44,42 @@ impl Twin {
             self.counters.remove(victim).1
         };
         self.counters.push((label, count + weight));
+    }
+}
+
+/// Misra-Gries that keeps its zeros: labels in their order, with their counts.
+pub struct MisraGriesTwin<X> {
+    capacity: usize,
+    pub counters: BTreeMap<X, u64>,
+}
+
+impl<X: Ord + Clone> MisraGriesTwin<X> {
+    pub fn new(capacity: usize) -> Self {
+        Self {
+            capacity,
+            counters: BTreeMap::new(),
+        }
+    }
+
+    pub fn update(&mut self, label: X, weight: u64) {
+        if weight == 0 {
+            return;
+        }
+        if let Some(count) = self.counters.get_mut(&label) {
+            *count += weight;
+            return;
+        }
+        if self.counters.len() == self.capacity {
+            let smallest = *self.counters.values().min().unwrap();
+            if smallest > 0 {
+                let taken_off = weight.min(smallest);
+                self.counters.values_mut().for_each(|c| *c -= taken_off);
+                return self.update(label, weight - taken_off);
+            }
+            let zero = self.counters.iter().find(|(_, count)| **count == 0);
+            let zero = zero.unwrap().0.clone();
+            self.counters.remove(&zero);
+        }
+        self.counters.insert(label, weight);
     }
 }

@@ -1,4 +1,4 @@
-//! For tests: labels that collide.
+//! What the tests of the tables share: labels that collide, and streams.
 
 use crate::label::{HashKey, Integer, Integers, Store};
 
@@ -33,4 +33,23 @@ impl Store for Colliding {
     fn heap_bytes(&self) -> usize {
         self.0.heap_bytes()
     }
+}
+
+/// A stream of labels and weights, the same for the same seed.
+pub(crate) fn stream(seed: u64, labels: u64, length: usize) -> impl Iterator<Item = (u64, u64)> {
+    let mut state = seed;
+    (0..length).map(move |_| {
+        state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        let draw = state >> 33;
+        (
+            draw % labels,
+            if draw.is_multiple_of(7) {
+                draw % 100 + 1
+            } else {
+                1
+            },
+        )
+    })
 }

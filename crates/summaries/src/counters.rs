@@ -1,10 +1,11 @@
-//! The SpaceSaving summary: one or more tables that share the capacity, fed in stream order.
+//! The summaries that are made of counters, SpaceSaving and Misra-Gries: one or more tables that share the capacity,
+//! fed in stream order.
 
 use std::fmt;
 use std::marker::PhantomData;
 
 use crate::batch::{ByteStringBatch, IntegerBatch, Items, Weights};
-use crate::label::{ByteStrings, DIGEST_BYTES, HashKey, Integer, Integers, Kind, Label};
+use crate::label::{ByteStrings, DIGEST_BYTES, HashKey, Integer, Integers, Kind, Label, Store};
 use crate::partitions::Partitions;
 use crate::victims::Tie;
 
@@ -25,16 +26,27 @@ pub const MAX_LENGTH: u64 = i64::MAX as u64;
 /// Why a slot of a summary that has seen no item cannot be read.
 const EMPTY: &str = "an empty summary has no labels";
 
+/// What is counted, and which label makes way for a new one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Algorithm {
+    /// SpaceSaving: the label with the minimum counter makes way, and its counter goes to the new one. Ties are broken
+    /// by last occurrence.
+    SpaceSaving(Tie),
+    /// Misra-Gries: labels whose counter is zero make way, the smallest first; while there are none, an item whose
+    /// label is not tracked takes one off every counter instead. One partition only.
+    MisraGries,
+}
+
 /// What a summary is constructed with. All of it is public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameters {
     /// Counters in all tables together, 1 to [`MAX_CAPACITY`].
     pub capacity: usize,
     /// What the capacity is divided among, 1 to `capacity` and to [`MAX_PARTITIONS`]: each has a table of its own, and
-    /// a label's hash says which one it belongs to.
+    /// a label's hash says which one it belongs to. 1 for Misra-Gries.
     pub partitions: usize,
-    /// Which label at the minimum is evicted.
-    pub tie: Tie,
+    /// How labels are counted.
+    pub algorithm: Algorithm,
     /// Longer labels are kept as prefix and digest, [`MIN_LABEL_BYTES`] to [`MAX_LABEL_BYTES`].
     pub max_label_bytes: u32,
     /// Random, drawn at construction; its first half keys the hash.
@@ -52,6 +64,7 @@ impl Parameters {
     pub fn valid(&self) -> bool {
         (1..=MAX_CAPACITY).contains(&self.capacity)
             && (1..=self.capacity.min(MAX_PARTITIONS)).contains(&self.partitions)
+            && (self.partitions == 1 || self.algorithm != Algorithm::MisraGries)
             && (MIN_LABEL_BYTES..=MAX_LABEL_BYTES).contains(&self.max_label_bytes)
     }
 }
@@ -99,6 +112,11 @@ impl fmt::Display for ExtendError {
 
 impl std::error::Error for ExtendError {}
 
+fn could_count<L: Store>(partitions: &Partitions<L>, length: u64) -> bool {
+    let table = partitions.misra_gries();
+    table.is_some_and(|table| table.could_count(length))
+}
+
 enum Tables {
     Empty,
     Integers(Partitions<Integers>),
@@ -123,12 +141,13 @@ macro_rules! partition {
     };
 }
 
-/// The most frequent labels of a stream in at most `capacity` counters, each at least its label's true count and at
-/// most the true count plus the minimum counter.
+/// The most frequent labels of a stream in at most `capacity` counters. By SpaceSaving each is at least its label's
+/// true count, and above it by at most the minimum counter; by Misra-Gries each is at most its label's true count, and
+/// below it by at most the length over the capacity and one.
 ///
-/// The exact variant, and the theorems on neighbouring streams, are in docs/privacy.md. Everything that this type
+/// The exact variants, and the theorems on neighbouring streams, are in docs/privacy.md. Everything that this type
 /// gives out except its [parameters](Self::parameters) and [kind](Self::kind) is private.
-pub struct SpaceSaving {
+pub struct Counters {
     parameters: Parameters,
     extent: Extent,
     tables: Tables,
@@ -176,7 +195,7 @@ impl Extent {
     }
 }
 
-impl SpaceSaving {
+impl Counters {
     /// An empty summary; nothing is allocated for its counters yet.
     ///
     /// # Panics
@@ -285,14 +304,16 @@ impl SpaceSaving {
         partition!(self, partition, (group, _table) => group.count(slot), empty => panic!("{EMPTY}"))
     }
 
-    /// The minimum counter of a partition, 0 while one of its slots is free.
+    /// How far a counter of a partition may be above its label's true count: SpaceSaving's minimum counter, which is 0
+    /// while a slot is free; 0 for Misra-Gries.
     pub fn minimum(&self, partition: usize) -> u64 {
         partition!(self, partition, (group, table) => group.minimum(table), empty => 0)
     }
 
-    /// The slots of a partition in the order of their labels' last occurrences, oldest first.
-    pub fn slots_by_last_occurrence(&self, partition: usize) -> Vec<usize> {
-        partition!(self, partition, (group, table) => group.slots_by_last_occurrence(table), empty => Vec::new())
+    /// The slots of a partition that hold a label, in the order that the next updates depend on: for SpaceSaving that
+    /// of the labels' last occurrences, oldest first, for Misra-Gries that of the labels.
+    pub fn slots_in_saved_order(&self, partition: usize) -> Vec<usize> {
+        partition!(self, partition, (group, table) => group.slots_in_saved_order(table), empty => Vec::new())
     }
 
     /// The label in a slot.
@@ -311,9 +332,34 @@ impl SpaceSaving {
         }
     }
 
-    /// Take a saved label into its partition. Called for a partition's labels in last-occurrence order, before any
-    /// item. False if the label cannot stand there: another kind, another partition, twice, no free slot, a count of 0,
-    /// too long, or a length above 2^63 - 1.
+    /// Go through slots of a partition that hold labels.
+    pub(crate) fn for_each(
+        &self,
+        partition: usize,
+        slots: &[usize],
+        mut visit: impl FnMut(Label<'_>, u64),
+    ) {
+        match &self.tables {
+            Tables::Empty => {}
+            Tables::Integers(partitions) => {
+                let (group, _) = partitions.group(partition);
+                slots
+                    .iter()
+                    .for_each(|&slot| visit(Label::Integer(group.label(slot)), group.count(slot)));
+            }
+            Tables::ByteStrings(partitions) => {
+                let (group, _) = partitions.group(partition);
+                slots.iter().for_each(|&slot| {
+                    visit(Label::ByteString(group.label(slot)), group.count(slot));
+                });
+            }
+        }
+    }
+
+    /// Take a saved label into its partition. Called for a partition's labels in the order of
+    /// [`slots_in_saved_order`](Self::slots_in_saved_order), before any item. False if the label cannot stand there:
+    /// another kind, another partition, twice, no free slot, a count of 0 (but in Misra-Gries), too long, or counters
+    /// that sum past 2^63 - 1. That sum is the length, unless [`restore_length`](Self::restore_length) tells another.
     pub(crate) fn restore(
         &mut self,
         kind: Kind,
@@ -321,7 +367,9 @@ impl SpaceSaving {
         label: Label<'_>,
         count: u64,
     ) -> bool {
-        if count == 0 || count > MAX_LENGTH - self.extent.length {
+        if (count == 0 && self.parameters.algorithm != Algorithm::MisraGries)
+            || count > MAX_LENGTH - self.extent.length
+        {
             return false;
         }
         if let Tables::Empty = self.tables {
@@ -345,6 +393,21 @@ impl SpaceSaving {
         };
         self.extent.length += if restored { count } else { 0 };
         restored
+    }
+
+    /// Take the saved length of a Misra-Gries summary, whose labels are there. False if no stream of that length leaves
+    /// these counters.
+    pub(crate) fn restore_length(&mut self, length: u64) -> bool {
+        let possible = length <= MAX_LENGTH
+            && match &self.tables {
+                Tables::Empty => length == 0,
+                Tables::Integers(partitions) => could_count(partitions, length),
+                Tables::ByteStrings(partitions) => could_count(partitions, length),
+            };
+        if possible {
+            self.extent.length = length;
+        }
+        possible
     }
 
     /// Bytes of memory that the counters take.
