@@ -5,9 +5,12 @@
 use std::time::Duration;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use dptop_summaries::{Weights, noise, wire};
+use dptop_summaries::{SignedWeights, SketchRule, Weights, noise, wire};
 
+#[path = "support/sketches.rs"]
+mod sketches;
 mod support;
+use sketches::{sketch, sketch_integers, sketch_strings};
 use support::{Strings, count, count_strings, distinct, misra_gries, summary, weights, zipf};
 
 const ITEMS: usize = 1_000_000;
@@ -84,6 +87,35 @@ fn strings(c: &mut Criterion) {
     group.finish();
 }
 
+fn linear_sketches(c: &mut Criterion) {
+    let streams = [
+        ("zipf 1.1", zipf(ITEMS, LABELS, 1.1)),
+        ("distinct", distinct(ITEMS)),
+    ];
+    let text = Strings::zipf(ITEMS, LABELS, 1.1);
+    let mut group = c.benchmark_group("sketches");
+    group.throughput(Throughput::Elements(ITEMS as u64));
+    for (rule, depth) in [
+        (SketchRule::CountMin, 5),
+        (SketchRule::CountMin, 25),
+        (SketchRule::CountSketch, 25),
+    ] {
+        let width = 10_000;
+        let name = format!("{}, {depth} rows", rule.name());
+        for (stream, items) in &streams {
+            group.bench_function(BenchmarkId::new(&name, stream), |b| {
+                let mut sketch = sketch(rule, width, depth);
+                b.iter(|| sketch_integers(&mut sketch, items, SignedWeights::Unit));
+            });
+        }
+        group.bench_function(BenchmarkId::new(&name, "strings zipf 1.1"), |b| {
+            let mut sketch = sketch(rule, width, depth);
+            b.iter(|| sketch_strings(&mut sketch, &text));
+        });
+    }
+    group.finish();
+}
+
 fn draws(c: &mut Criterion) {
     let mut group = c.benchmark_group("noise");
     group.throughput(Throughput::Elements(RELEASED as u64));
@@ -117,6 +149,6 @@ criterion_group! {
         .sample_size(10)
         .warm_up_time(Duration::from_secs(1))
         .measurement_time(Duration::from_secs(2));
-    targets = integers, strings, draws, saved
+    targets = integers, strings, linear_sketches, draws, saved
 }
 criterion_main!(core);

@@ -6,6 +6,7 @@ use crate::counters::MAX_THREADS;
 use crate::label::{
     self, ByteString, ByteStrings, Digest, HashKey, Integer, Integers, Kind, Store,
 };
+use crate::weights::{Weighing, Weights};
 
 /// Items that are hashed before the first of them is counted, and how far ahead the bytes of labels are asked for.
 const HASHED_BLOCK: usize = 64;
@@ -13,25 +14,6 @@ const _: () = assert!(
     HASHED_BLOCK <= 1 << u8::BITS,
     "offsets in a block are bytes"
 );
-
-/// How often each item of a batch counts.
-#[derive(Clone, Copy, Debug)]
-pub enum Weights<'a> {
-    /// Once.
-    Unit,
-    /// As often as the number at the item's position says; 0 leaves the summary as it is.
-    Each(&'a [u64]),
-}
-
-impl Weights<'_> {
-    #[inline(always)]
-    fn get(&self, position: usize) -> u64 {
-        match self {
-            Self::Unit => 1,
-            Self::Each(weights) => weights[position],
-        }
-    }
-}
 
 /// Items in stream order.
 #[derive(Clone, Copy, Debug)]
@@ -63,15 +45,17 @@ impl<T, F: Fn(usize) -> Option<T>> Items<F> {
         }
     }
 
-    /// The sum of the weights of all items but nulls, or `None` above 2^64 - 1.
-    pub(crate) fn weight(&self, weights: Weights<'_>) -> Option<u64> {
+    /// The sum of the weights of all items but nulls, signs left out, or `None` above 2^64 - 1.
+    pub(crate) fn weight(&self, weights: impl Weighing) -> Option<u64> {
         let counts = |&position: &usize| !self.nulls || (self.get)(position).is_some();
-        match weights {
-            Weights::Unit if !self.nulls => Some(self.length as u64),
-            Weights::Unit => Some((0..self.length).filter(counts).count() as u64),
-            Weights::Each(weights) => (0..self.length)
+        match weights.given() {
+            None if !self.nulls => Some(self.length as u64),
+            None => Some((0..self.length).filter(counts).count() as u64),
+            Some(_) => (0..self.length)
                 .filter(counts)
-                .try_fold(0u64, |sum, position| sum.checked_add(weights[position])),
+                .try_fold(0u64, |sum, position| {
+                    sum.checked_add(weights.size(position))
+                }),
         }
     }
 }

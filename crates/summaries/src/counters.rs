@@ -4,10 +4,11 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use crate::batch::{ByteStringBatch, IntegerBatch, Items, Weights};
+use crate::batch::{ByteStringBatch, IntegerBatch, Items};
 use crate::label::{ByteStrings, DIGEST_BYTES, HashKey, Integer, Integers, Kind, Label, Store};
 use crate::partitions::Partitions;
 use crate::victims::Tie;
+use crate::weights::{Weighing, Weights};
 
 /// The largest capacity: a slot number takes 32 bits, with room to spare.
 pub const MAX_CAPACITY: usize = 1 << 31;
@@ -81,6 +82,8 @@ pub enum ExtendError {
     },
     /// The length of the stream would exceed 2^63 - 1.
     TooLong,
+    /// The same, where weights have signs, which the length leaves out.
+    TooHeavy,
     /// There are not as many weights as items.
     WeightsMismatch {
         /// Items in the batch, nulls included.
@@ -101,6 +104,10 @@ impl fmt::Display for ExtendError {
             ),
             Self::TooLong => f.write_str(
                 "the weights of a stream must sum to at most 2**63 - 1; these exceed it. Use smaller weights.",
+            ),
+            Self::TooHeavy => f.write_str(
+                "the weights of a stream, signs left out, must sum to at most 2**63 - 1; these exceed it. \
+                 Use smaller weights.",
             ),
             Self::WeightsMismatch { items, weights } => write!(
                 f,
@@ -165,33 +172,66 @@ impl Extent {
     ///
     /// # Errors
     /// See [`ExtendError`]; nothing has changed then.
-    pub fn add<T>(
+    pub fn add<T, W: Weighing>(
         &mut self,
         given: Kind,
         items: &Items<impl Fn(usize) -> Option<T>>,
-        weights: Weights<'_>,
+        weights: W,
     ) -> Result<(), ExtendError> {
-        if let Weights::Each(weights) = weights
-            && weights.len() != items.length
+        if let Some(weights) = weights.given()
+            && weights != items.length
         {
             return Err(ExtendError::WeightsMismatch {
                 items: items.length,
-                weights: weights.len(),
+                weights,
             });
         }
-        let added = items.weight(weights).ok_or(ExtendError::TooLong)?;
+        let added = items.weight(weights).ok_or(W::EXCEEDED)?;
         if added == 0 {
             return Ok(()); // nulls and weights of 0 are of no kind
         }
-        if added > MAX_LENGTH - self.length {
-            return Err(ExtendError::TooLong);
+        let after = Self {
+            kind: Some(given),
+            length: added,
+        };
+        self.join(after, W::EXCEEDED)
+    }
+
+    /// Go on with another stream, or tell why it would be refused.
+    pub(crate) fn join(&mut self, other: Self, exceeded: ExtendError) -> Result<(), ExtendError> {
+        if other.length > MAX_LENGTH - self.length {
+            return Err(exceeded);
         }
-        match self.kind {
-            Some(held) if held != given => return Err(ExtendError::OtherKind { held, given }),
-            _ => self.kind = Some(given),
+        match (self.kind, other.kind) {
+            (Some(held), Some(given)) if held != given => {
+                return Err(ExtendError::OtherKind { held, given });
+            }
+            (held, given) => self.kind = held.or(given),
         }
-        self.length += added;
+        self.length += other.length;
         Ok(())
+    }
+
+    /// Tell why labels that are asked for would be refused; nulls are of any kind.
+    pub(crate) fn check_kind<T>(
+        &self,
+        given: Kind,
+        items: &Items<impl Fn(usize) -> Option<T>>,
+    ) -> Result<(), ExtendError> {
+        match self.kind {
+            Some(held) if held != given && items.weight(Weights::Unit) != Some(0) => {
+                Err(ExtendError::OtherKind { held, given })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn kind(&self) -> Option<Kind> {
+        self.kind
+    }
+
+    pub(crate) fn length(&self) -> u64 {
+        self.length
     }
 }
 

@@ -162,6 +162,13 @@ pub(crate) trait Store: Default + Send {
         Self: 'a;
 
     fn hash(label: Self::Ref<'_>, key: &HashKey) -> u64;
+
+    /// A hash to stand for a label where the label itself is not kept: distinct labels share it by chance alone.
+    #[inline(always)]
+    fn fingerprint(label: Self::Ref<'_>, key: &HashKey) -> u64 {
+        Self::hash(label, key)
+    }
+
     /// Ask for the memory of a slot's label.
     fn expect(&self, slot: usize);
     /// Let a slot that is to be set next have the room of one whose label is gone.
@@ -209,6 +216,12 @@ impl Store for Integers {
             fold(label.bits ^ key.integers, 0x9FB2_1C65_1E98_DF25) ^ key.integers.rotate_left(32),
             0xA3B1_9535_4A39_B70D,
         )
+    }
+
+    /// The hash of 2^63 or above is that of the negative number with its bits, which a table tells apart.
+    #[inline(always)]
+    fn fingerprint(label: Integer, key: &HashKey) -> u64 {
+        Self::hash(label, key) ^ u64::from(label.above_signed)
     }
 
     #[inline(always)]

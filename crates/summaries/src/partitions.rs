@@ -1,12 +1,13 @@
 //! The partitions that share a summary's capacity, of one kind of label. Each has a table; tables are large and stand
 //! by themselves, or small and stand in groups.
 
-use crate::batch::{Batch, Group, Routing, Weights, Work};
+use crate::batch::{Batch, Group, Routing, Work};
 use crate::counters::{Algorithm, MAX_THREADS, Parameters};
 use crate::label::Store;
 use crate::misra_gries::MisraGries;
 use crate::small_tables::{Capacities, MAX_SLOTS, SmallTables};
 use crate::table::Table;
+use crate::weights::Weights;
 
 /// The partitions of a summary, each with one table.
 pub(crate) struct Partitions<L> {

@@ -70,7 +70,8 @@ impl Strings {
         self.ends.len() - 1
     }
 
-    fn get(&self, position: usize) -> &[u8] {
+    /// The bytes of one.
+    pub fn get(&self, position: usize) -> &[u8] {
         &self.bytes[self.ends[position]..self.ends[position + 1]]
     }
 }

@@ -4,6 +4,8 @@ mod gaussian;
 mod laplace;
 mod words;
 
+pub(crate) use words::Words;
+
 pub use gaussian::{MAX_VARIANCE, discrete_gaussian};
 pub use laplace::discrete_laplace;
 

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 const BLOCK_BYTES: usize = 4096;
 
 /// A source of uniform 64-bit words. It lives within one call, so that neither a fork nor a copy can repeat it.
-pub(super) enum Words {
+pub(crate) enum Words {
     System {
         block: Box<[u8; BLOCK_BYTES]>,
         used: usize,
@@ -21,7 +21,7 @@ pub(super) enum Words {
 }
 
 impl Words {
-    pub(super) fn new(seed: Option<[u8; 32]>) -> Self {
+    pub(crate) fn new(seed: Option<[u8; 32]>) -> Self {
         match seed {
             None => Self::System {
                 block: Box::new([0; BLOCK_BYTES]),
@@ -37,7 +37,7 @@ impl Words {
     }
 
     #[inline]
-    pub(super) fn next(&mut self) -> Result<u64, getrandom::Error> {
+    pub(crate) fn next(&mut self) -> Result<u64, getrandom::Error> {
         let (block, used): (&[u8], &mut usize) = match self {
             Self::System { block, used } => {
                 if *used == BLOCK_BYTES {
@@ -65,6 +65,15 @@ impl Words {
         word.copy_from_slice(&block[*used..*used + 8]);
         *used += 8;
         Ok(u64::from_le_bytes(word))
+    }
+
+    /// A seed for another stream of words.
+    pub(crate) fn seed(&mut self) -> Result<[u8; 32], getrandom::Error> {
+        let mut seed = [0; 32];
+        for word in seed.chunks_exact_mut(8) {
+            word.copy_from_slice(&self.next()?.to_le_bytes());
+        }
+        Ok(seed)
     }
 
     /// A uniform number below `n`, for 1 <= n <= 2^63.

@@ -1,0 +1,146 @@
+//! The cells of a sketch, row by row, and what is done with many fingerprints at once.
+
+use crate::row_hash::{RowHash, bucket, signed};
+
+/// Fingerprints whose buckets are worked out before the first of their cells is touched: what vector instructions do.
+const HASHED: usize = 512;
+
+/// Cells in rows of equal width. Additions wrap; who adds says why they do not.
+pub(crate) struct Cells {
+    width: usize,
+    cells: Vec<i64>,
+}
+
+/// There is not enough memory for the cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfMemory;
+
+fn reserved(length: usize) -> Result<Vec<i64>, OutOfMemory> {
+    let mut cells = Vec::new();
+    cells.try_reserve_exact(length).map_err(|_| OutOfMemory)?;
+    Ok(cells)
+}
+
+impl Cells {
+    /// All zero.
+    pub(crate) fn new(width: usize, depth: usize) -> Result<Self, OutOfMemory> {
+        let length = width.checked_mul(depth).ok_or(OutOfMemory)?;
+        let mut cells = reserved(length)?;
+        cells.resize(length, 0);
+        Ok(Self { width, cells })
+    }
+
+    pub(crate) fn copy(&self) -> Result<Self, OutOfMemory> {
+        let mut cells = reserved(self.cells.len())?;
+        cells.extend_from_slice(&self.cells);
+        let width = self.width;
+        Ok(Self { width, cells })
+    }
+
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &[i64]> {
+        self.cells.chunks_exact(self.width)
+    }
+
+    pub(crate) fn rows_mut(&mut self) -> impl Iterator<Item = &mut [i64]> {
+        self.cells.chunks_exact_mut(self.width)
+    }
+
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.cells.capacity() * size_of::<i64>()
+    }
+
+    /// Add the cells of a sketch of the same shape.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for (cell, added) in self.cells.iter_mut().zip(&other.cells) {
+            *cell = cell.wrapping_add(*added);
+        }
+    }
+
+    /// Add weights to the cells of their fingerprints in every row, with signs or without.
+    #[inline(always)]
+    pub(crate) fn add<const SIGNED: bool>(
+        &mut self,
+        hashes: &[RowHash],
+        fingerprints: &[u64],
+        weights: &[i64],
+    ) {
+        let (mut buckets, mut signed_weights) = ([0; HASHED], [0; HASHED]);
+        for (row, hash) in self.rows_mut().zip(hashes) {
+            let width = width_of(row);
+            let parts = fingerprints.chunks(HASHED).zip(weights.chunks(HASHED));
+            for (fingerprints, weights) in parts {
+                let items = fingerprints.iter().zip(weights);
+                let found = buckets.iter_mut().zip(&mut signed_weights);
+                for ((bucket_of, signed_weight), (&fingerprint, &weight)) in found.zip(items) {
+                    let hashed = hash.hash(fingerprint);
+                    *bucket_of = bucket(hashed, width);
+                    if SIGNED {
+                        *signed_weight = signed(hashed, weight);
+                    }
+                }
+                let weights = if SIGNED { &signed_weights } else { weights };
+                let buckets = &buckets[..fingerprints.len()];
+                for (&bucket, &weight) in buckets.iter().zip(weights) {
+                    let cell = &mut row[bucket as usize];
+                    *cell = cell.wrapping_add(weight);
+                }
+            }
+        }
+    }
+
+    /// The same for a single fingerprint, with nothing to set up.
+    #[inline(always)]
+    pub(crate) fn add_one<const SIGNED: bool>(
+        &mut self,
+        hashes: &[RowHash],
+        fingerprint: u64,
+        weight: i64,
+    ) {
+        for (row, hash) in self.rows_mut().zip(hashes) {
+            let hashed = hash.hash(fingerprint);
+            let cell = &mut row[bucket(hashed, width_of(row)) as usize];
+            *cell = cell.wrapping_add(if SIGNED {
+                signed(hashed, weight)
+            } else {
+                weight
+            });
+        }
+    }
+
+    /// The smallest cell of each fingerprint: Count-Min's estimate.
+    #[inline(always)]
+    pub(crate) fn smallest(&self, hashes: &[RowHash], fingerprints: &[u64], out: &mut [i64]) {
+        out.fill(i64::MAX);
+        for (row, hash) in self.rows().zip(hashes) {
+            let width = width_of(row);
+            for (least, &fingerprint) in out.iter_mut().zip(fingerprints) {
+                let cell = row[bucket(hash.hash(fingerprint), width) as usize];
+                *least = cell.min(*least);
+            }
+        }
+    }
+
+    /// The median of the signed cells of each fingerprint, for an odd number of rows: CountSketch's estimate.
+    #[inline(always)]
+    pub(crate) fn median(&self, hashes: &[RowHash], fingerprints: &[u64], out: &mut [i64]) {
+        let depth = hashes.len();
+        let mut found = vec![0; depth * fingerprints.len()];
+        for (number, (row, hash)) in self.rows().zip(hashes).enumerate() {
+            let width = width_of(row);
+            let of_row = found.iter_mut().skip(number).step_by(depth);
+            for (value, &fingerprint) in of_row.zip(fingerprints) {
+                let hashed = hash.hash(fingerprint);
+                *value = signed(hashed, row[bucket(hashed, width) as usize]);
+            }
+        }
+        for (median, values) in out.iter_mut().zip(found.chunks_exact_mut(depth)) {
+            *median = *values.select_nth_unstable(depth / 2).1;
+        }
+    }
+}
+
+/// A row's width, of which the compiler is to see that it takes 32 bits: that saves a multiplication.
+#[inline(always)]
+fn width_of(row: &[i64]) -> u64 {
+    u64::from(row.len() as u32)
+}

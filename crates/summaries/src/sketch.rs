@@ -1,0 +1,357 @@
+//! Count-Min and CountSketch: linear sketches, which estimate the count of any label and take items back.
+//!
+//! Both have `depth` rows of `width` cells. In each row an item adds its weight to one cell, in CountSketch with a sign.
+//! The row's hash says which cell and which sign; its family, and what is assumed of it, stand in
+//! [`row_hash`](crate::row_hash). Count-Min estimates by the smallest of a label's cells (Cormode, Muthukrishnan 2005),
+//! CountSketch by the median of its signed cells (Charikar, Chen, Farach-Colton 2002).
+//!
+//! Cells are sums, so the order of items does not matter, and weights may be added up first (`sums.rs`).
+
+use std::marker::PhantomData;
+
+use crate::batch::{Batch, ByteStringBatch, IntegerBatch, Items};
+use crate::cells::Cells;
+pub use crate::cells::OutOfMemory;
+use crate::counters::{ExtendError, Extent};
+use crate::fingerprints::Fingerprints;
+use crate::label::{Integer, Integers, Kind, Store};
+use crate::noise::Words;
+use crate::row_hash::Keys;
+pub use crate::sketch_parameters::{
+    MAX_DEPTH, MAX_WIDTH, MergeError, SketchParameters, SketchRule,
+};
+use crate::sums::{self, Sums};
+use crate::weights::SignedWeights;
+
+/// Batches up to this size are not added up first: the table of sums would cost more than it saves.
+const FEW: usize = 1024;
+/// Labels whose counts are estimated at a time; fewer where there are many rows.
+const ESTIMATED: usize = 1024;
+/// Cells of labels that are estimated at a time, at the most: 512 kB.
+const READ: usize = 1 << 16;
+const _: () = assert!(READ >= MAX_DEPTH);
+/// Draws of noise that are held at a time, at the most: 512 kB.
+const DRAWN: usize = 1 << 16;
+
+/// Why there is no copy with noise.
+#[derive(Debug)]
+pub enum NoisyError {
+    /// The operating system gave no entropy.
+    Entropy(getrandom::Error),
+    /// There is not enough memory for the copy.
+    Memory(OutOfMemory),
+}
+
+/// Estimates of the counts of all labels, in `depth` rows of `width` cells.
+///
+/// Everything that this type gives out except its [parameters](Self::parameters) and whether it was
+/// [seeded](Self::seeded) is private; its keys are secrets.
+pub struct Sketch {
+    parameters: SketchParameters,
+    keys: Keys,
+    seeded: bool,
+    extent: Extent,
+    cells: Cells,
+}
+
+impl Sketch {
+    /// An empty sketch, its cells zeroed. See [`SketchParameters::bytes_needed`] for what to ask before.
+    ///
+    /// # Errors
+    /// There is not enough memory for the cells.
+    ///
+    /// # Panics
+    /// If a parameter is out of range, see [`SketchParameters::valid`], or the keys are not for `depth` rows.
+    pub fn new(parameters: SketchParameters, keys: Keys) -> Result<Self, OutOfMemory> {
+        assert!(parameters.valid(), "parameters out of range");
+        assert_eq!(keys.rows().len(), parameters.depth, "a hash for each row");
+        Ok(Self {
+            parameters,
+            seeded: keys.seeded(),
+            keys,
+            extent: Extent::default(),
+            cells: Cells::new(parameters.width, parameters.depth)?,
+        })
+    }
+
+    /// A sketch of nothing with the same keys, and an identity of its own: they can be merged.
+    ///
+    /// # Errors
+    /// There is not enough memory for the cells.
+    pub fn empty_copy(&self, identity: [u8; 16]) -> Result<Self, OutOfMemory> {
+        let parameters = SketchParameters {
+            identity,
+            ..self.parameters
+        };
+        Self::new(parameters, self.keys.clone())
+    }
+
+    /// The same sketch once more.
+    ///
+    /// # Errors
+    /// There is not enough memory for the cells.
+    pub fn copy(&self) -> Result<Self, OutOfMemory> {
+        Ok(Self {
+            parameters: self.parameters,
+            keys: self.keys.clone(),
+            seeded: self.seeded,
+            extent: self.extent,
+            cells: self.cells.copy()?,
+        })
+    }
+
+    /// What it was constructed with.
+    pub fn parameters(&self) -> &SketchParameters {
+        &self.parameters
+    }
+
+    /// What its hashes are keyed with.
+    pub fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    /// Its keys, or noise in its cells, came from a seed: what is computed from it is not private.
+    pub fn seeded(&self) -> bool {
+        self.seeded
+    }
+
+    /// The kind of label that the first item fixed.
+    pub fn kind(&self) -> Option<Kind> {
+        self.extent.kind()
+    }
+
+    /// The sum of all weights without their signs.
+    pub fn length(&self) -> u64 {
+        self.extent.length()
+    }
+
+    /// Kind and length together, to ask what would be refused after other batches.
+    pub fn extent(&self) -> Extent {
+        self.extent
+    }
+
+    /// The cells, row by row.
+    pub fn rows(&self) -> impl Iterator<Item = &[i64]> {
+        self.cells.rows()
+    }
+
+    /// Bytes of memory that the cells and keys take.
+    pub fn heap_bytes(&self) -> usize {
+        self.cells.heap_bytes() + size_of_val(self.keys.rows())
+    }
+
+    /// Count integer items.
+    ///
+    /// # Errors
+    /// The batch is refused whole, see [`ExtendError`].
+    pub fn extend_integers(
+        &mut self,
+        items: Items<impl Fn(usize) -> Option<Integer> + Sync>,
+        weights: SignedWeights<'_>,
+    ) -> Result<(), ExtendError> {
+        let mut after = self.extent;
+        after.add(Kind::Integer, &items, weights)?;
+        self.count::<Integers>(&IntegerBatch(items), weights);
+        self.extent = after;
+        Ok(())
+    }
+
+    /// Count string or bytes items. Items of [`Kind::String`] must be UTF-8.
+    ///
+    /// # Errors
+    /// The batch is refused whole, see [`ExtendError`].
+    ///
+    /// # Panics
+    /// If `kind` is [`Kind::Integer`].
+    pub fn extend_byte_strings<'a>(
+        &mut self,
+        kind: Kind,
+        items: Items<impl Fn(usize) -> Option<&'a [u8]> + Sync>,
+        weights: SignedWeights<'_>,
+    ) -> Result<(), ExtendError> {
+        let mut after = self.extent;
+        after.add(kind, &items, weights)?;
+        self.count(&self.byte_strings(kind, items), weights);
+        self.extent = after;
+        Ok(())
+    }
+
+    fn byte_strings<'a, F: Fn(usize) -> Option<&'a [u8]> + Sync>(
+        &self,
+        kind: Kind,
+        items: Items<F>,
+    ) -> ByteStringBatch<'a, F> {
+        assert!(kind != Kind::Integer, "integers are no byte strings");
+        ByteStringBatch {
+            items,
+            limit: self.parameters.max_label_bytes as usize,
+            kind,
+            lent: PhantomData,
+        }
+    }
+
+    /// Add a batch to the cells. The length of the stream stays within 2^63 - 1, and so does each cell without its
+    /// sign, unless noise has been added: then a cell may wrap, once the length is as close to that as the noise is
+    /// large. Privacy does not suffer from it, as what wraps is computed from the noisy sum.
+    fn count<L: Store>(&mut self, batch: &impl Batch<L>, weights: SignedWeights<'_>) {
+        crate::cpu::best(
+            #[inline(always)]
+            || match self.parameters.rule {
+                SketchRule::CountMin => self.apply::<L, false>(batch, weights),
+                SketchRule::CountSketch => self.apply::<L, true>(batch, weights),
+            },
+        );
+    }
+
+    #[inline(always)]
+    fn apply<L: Store, const SIGNED: bool>(
+        &mut self,
+        batch: &impl Batch<L>,
+        weights: SignedWeights<'_>,
+    ) {
+        let mut fingerprints = Fingerprints::new(batch, self.keys.hash_key());
+        let (cells, hashes) = (&mut self.cells, self.keys.rows());
+        if batch.len() == 1 {
+            if let Some(fingerprint) = fingerprints.get(0) {
+                cells.add_one::<SIGNED>(hashes, fingerprint, weights.get(0));
+            }
+            return;
+        }
+        if batch.len() <= FEW {
+            let (mut found, mut added) = ([0; FEW], [0; FEW]);
+            let mut count = 0;
+            for position in 0..batch.len() {
+                if let Some(fingerprint) = fingerprints.get(position) {
+                    (found[count], added[count]) = (fingerprint, weights.get(position));
+                    count += 1;
+                }
+            }
+            return cells.add::<SIGNED>(hashes, &found[..count], &added[..count]);
+        }
+        let mut sums = Sums::new();
+        for start in (0..batch.len()).step_by(sums::STRIDE) {
+            if sums.full() {
+                sums.take(|fingerprints, weights| {
+                    cells.add::<SIGNED>(hashes, fingerprints, weights);
+                });
+            }
+            for position in start..batch.len().min(start + sums::STRIDE) {
+                if let Some(fingerprint) = fingerprints.get(position) {
+                    sums.add(fingerprint, weights.get(position));
+                }
+            }
+        }
+        sums.finish(|fingerprints, weights| cells.add::<SIGNED>(hashes, fingerprints, weights));
+    }
+
+    /// Estimate the counts of integer labels, that of a null as 0.
+    ///
+    /// # Errors
+    /// The sketch holds labels of another kind.
+    pub fn estimate_integers(
+        &self,
+        items: Items<impl Fn(usize) -> Option<Integer> + Sync>,
+    ) -> Result<Vec<i64>, ExtendError> {
+        self.extent.check_kind(Kind::Integer, &items)?;
+        Ok(self.estimate::<Integers>(&IntegerBatch(items)))
+    }
+
+    /// Estimate the counts of string or bytes labels, that of a null as 0.
+    ///
+    /// # Errors
+    /// The sketch holds labels of another kind.
+    ///
+    /// # Panics
+    /// If `kind` is [`Kind::Integer`].
+    pub fn estimate_byte_strings<'a>(
+        &self,
+        kind: Kind,
+        items: Items<impl Fn(usize) -> Option<&'a [u8]> + Sync>,
+    ) -> Result<Vec<i64>, ExtendError> {
+        self.extent.check_kind(kind, &items)?;
+        Ok(self.estimate(&self.byte_strings(kind, items)))
+    }
+
+    fn estimate<L: Store>(&self, batch: &impl Batch<L>) -> Vec<i64> {
+        let mut estimates = vec![0; batch.len()];
+        crate::cpu::best(
+            #[inline(always)]
+            || self.estimate_into::<L>(batch, &mut estimates),
+        );
+        estimates
+    }
+
+    #[inline(always)]
+    fn estimate_into<L: Store>(&self, batch: &impl Batch<L>, estimates: &mut [i64]) {
+        let mut labels = Fingerprints::<L, _>::new(batch, self.keys.hash_key());
+        let hashes = self.keys.rows();
+        let at_a_time = ESTIMATED.min(READ / hashes.len());
+        let (mut positions, mut fingerprints) = (Vec::new(), Vec::new());
+        let mut found = vec![0; at_a_time];
+        for start in (0..batch.len()).step_by(at_a_time) {
+            positions.clear();
+            fingerprints.clear();
+            for position in start..batch.len().min(start + at_a_time) {
+                if let Some(fingerprint) = labels.get(position) {
+                    positions.push(position);
+                    fingerprints.push(fingerprint);
+                }
+            }
+            let found = &mut found[..positions.len()];
+            match self.parameters.rule {
+                SketchRule::CountMin => self.cells.smallest(hashes, &fingerprints, found),
+                SketchRule::CountSketch => self.cells.median(hashes, &fingerprints, found),
+            }
+            for (&position, &estimate) in positions.iter().zip(&*found) {
+                estimates[position] = estimate;
+            }
+        }
+    }
+
+    /// Add what another sketch with the same keys has counted: as if one had counted both streams.
+    ///
+    /// # Errors
+    /// See [`MergeError`]; nothing has changed then.
+    pub fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
+        self.parameters.agree(&other.parameters)?;
+        if self.keys != other.keys {
+            return Err(MergeError::Keys);
+        }
+        let after = self.extent.join(other.extent, ExtendError::TooHeavy);
+        after.map_err(MergeError::Stream)?;
+        self.cells.merge(&other.cells);
+        self.seeded |= other.seeded;
+        Ok(())
+    }
+
+    /// A copy with noise of its own in each cell, drawn by `draw(how many, seed)`, which is called for a part of a row
+    /// at a time, so that draws take little memory. A seed is for tests: each part has its own from it, and the copy is
+    /// [seeded](Self::seeded).
+    ///
+    /// A sum beyond the range of a cell becomes the end of the range. It is computed from the noisy sum, so privacy
+    /// does not suffer; nor does accuracy, before lengths near 2^63.
+    ///
+    /// # Errors
+    /// See [`NoisyError`].
+    pub fn noisy(
+        &self,
+        seed: Option<[u8; 32]>,
+        draw: impl Fn(usize, Option<[u8; 32]>) -> Result<Vec<i64>, getrandom::Error>,
+    ) -> Result<Self, NoisyError> {
+        let mut copy = self.copy().map_err(NoisyError::Memory)?;
+        copy.seeded |= seed.is_some();
+        let mut seeds = seed.map(|seed| Words::new(Some(seed)));
+        for part in copy.cells.rows_mut().flat_map(|row| row.chunks_mut(DRAWN)) {
+            let seed = match &mut seeds {
+                Some(words) => Some(words.seed().map_err(NoisyError::Entropy)?),
+                None => None,
+            };
+            let noise = draw(part.len(), seed).map_err(NoisyError::Entropy)?;
+            assert_eq!(noise.len(), part.len(), "a draw for each cell");
+            for (cell, noise) in part.iter_mut().zip(noise) {
+                *cell = cell.saturating_add(noise);
+            }
+        }
+        Ok(copy)
+    }
+}
