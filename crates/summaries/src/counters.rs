@@ -226,11 +226,24 @@ impl Extent {
         }
     }
 
-    pub(crate) fn kind(&self) -> Option<Kind> {
+    /// Hold labels of a kind from now on, or tell why they would be refused.
+    pub(crate) fn hold(&mut self, given: Kind) -> Result<(), ExtendError> {
+        match self.kind {
+            Some(held) if held != given => Err(ExtendError::OtherKind { held, given }),
+            _ => {
+                self.kind = Some(given);
+                Ok(())
+            }
+        }
+    }
+
+    /// The kind of label, once there has been one.
+    pub fn kind(&self) -> Option<Kind> {
         self.kind
     }
 
-    pub(crate) fn length(&self) -> u64 {
+    /// The sum of all weights.
+    pub fn length(&self) -> u64 {
         self.length
     }
 }

@@ -161,6 +161,10 @@ pub(crate) trait Store: Default + Send {
     where
         Self: 'a;
 
+    /// The label as one of any kind.
+    fn as_label<'a>(label: Self::Ref<'a>) -> Label<'a>
+    where
+        Self: 'a;
     fn hash(label: Self::Ref<'_>, key: &HashKey) -> u64;
 
     /// A hash to stand for a label where the label itself is not kept: distinct labels share it by chance alone.
@@ -204,6 +208,13 @@ impl Integers {
 
 impl Store for Integers {
     type Ref<'a> = Integer;
+
+    fn as_label<'a>(label: Integer) -> Label<'a>
+    where
+        Self: 'a,
+    {
+        Label::Integer(label)
+    }
 
     #[inline(always)]
     fn hash(label: Integer, key: &HashKey) -> u64 {
@@ -345,6 +356,13 @@ fn same_ends<const N: usize>(a: &[u8], b: &[u8]) -> Option<bool> {
 
 impl Store for ByteStrings {
     type Ref<'a> = ByteString<'a>;
+
+    fn as_label<'a>(label: ByteString<'a>) -> Label<'a>
+    where
+        Self: 'a,
+    {
+        Label::ByteString(label)
+    }
 
     /// rapidhash v3, whose values no later release changes: partitions of saved summaries depend on them.
     #[inline(always)]

@@ -5,7 +5,7 @@
 //! ([`label`]) in slots, where it finds them by hash (`slots.rs`). That of SpaceSaving (`table.rs`) asks its victims
 //! (`victims.rs`) which label to evict, that of Misra-Gries (`misra_gries.rs`) a heap; small tables stand side by side
 //! (`small_tables.rs`). A [`Sketch`] adds up weights in rows of cells (`cells.rs`), which hashes lead a label to
-//! ([`row_hash`]). [`noise`] draws discrete Laplace and discrete Gaussian noise with integers only. [`wire`] is the
+//! ([`row_hash`]); [`TopEstimates`] track labels beside it. [`noise`] draws discrete Laplace and discrete Gaussian noise with integers only. [`wire`] is the
 //! saved form.
 #![deny(unsafe_code)] // cpu.rs alone allows it, and says why
 
@@ -33,6 +33,7 @@ mod table;
 mod tags;
 #[cfg(test)]
 mod testing;
+mod top_estimates;
 mod victims;
 mod weights;
 pub mod wire;
@@ -41,5 +42,6 @@ pub use batch::Items;
 pub use counters::{Algorithm, Counters, ExtendError, Extent, Parameters};
 pub use label::{Integer, Kind, Label};
 pub use sketch::{Sketch, SketchParameters, SketchRule};
+pub use top_estimates::TopEstimates;
 pub use victims::Tie;
 pub use weights::{SignedWeights, Weighing, Weights};

@@ -14,13 +14,14 @@ use crate::cells::Cells;
 pub use crate::cells::OutOfMemory;
 use crate::counters::{ExtendError, Extent};
 use crate::fingerprints::Fingerprints;
-use crate::label::{Integer, Integers, Kind, Store};
+use crate::label::{self, ByteStrings, Integer, Integers, Kind, Label, Store};
 use crate::noise::Words;
 use crate::row_hash::Keys;
 pub use crate::sketch_parameters::{
     MAX_DEPTH, MAX_WIDTH, MergeError, SketchParameters, SketchRule,
 };
 use crate::sums::{self, Sums};
+use crate::top_estimates::TopEstimates;
 use crate::weights::SignedWeights;
 
 /// Batches up to this size are not added up first: the table of sums would cost more than it saves.
@@ -242,6 +243,102 @@ impl Sketch {
             }
         }
         sums.finish(|fingerprints, weights| cells.add::<SIGNED>(hashes, fingerprints, weights));
+    }
+
+    /// Count integer items one after the other, and offer each label's estimate, its item counted, to what tracks the
+    /// largest.
+    ///
+    /// # Errors
+    /// The batch is refused whole, see [`ExtendError`].
+    pub fn track_integers(
+        &mut self,
+        items: Items<impl Fn(usize) -> Option<Integer> + Sync>,
+        weights: SignedWeights<'_>,
+        top: &mut TopEstimates,
+    ) -> Result<(), ExtendError> {
+        let mut after = top.extent();
+        after.add(Kind::Integer, &items, weights)?;
+        self.track::<Integers>(Kind::Integer, &IntegerBatch(items), weights, top)?;
+        top.extend(after);
+        self.extent = after;
+        Ok(())
+    }
+
+    /// Count string or bytes items as [`track_integers`](Self::track_integers) does integers.
+    ///
+    /// # Errors
+    /// The batch is refused whole, see [`ExtendError`].
+    ///
+    /// # Panics
+    /// If `kind` is [`Kind::Integer`].
+    pub fn track_byte_strings<'a>(
+        &mut self,
+        kind: Kind,
+        items: Items<impl Fn(usize) -> Option<&'a [u8]> + Sync>,
+        weights: SignedWeights<'_>,
+        top: &mut TopEstimates,
+    ) -> Result<(), ExtendError> {
+        let mut after = top.extent();
+        after.add(kind, &items, weights)?;
+        let batch = self.byte_strings(kind, items);
+        self.track(kind, &batch, weights, top)?;
+        top.extend(after);
+        self.extent = after;
+        Ok(())
+    }
+
+    fn track<L: Store>(
+        &mut self,
+        kind: Kind,
+        batch: &impl Batch<L>,
+        weights: SignedWeights<'_>,
+        top: &mut TopEstimates,
+    ) -> Result<(), ExtendError> {
+        let mut shortened = Vec::new();
+        for position in 0..batch.len() {
+            let weight = weights.get(position);
+            if weight == 0 {
+                continue;
+            }
+            if let Some(label) = batch.get(position, &mut shortened, label::digest) {
+                let fingerprint = L::fingerprint(label, self.keys.hash_key());
+                let (cells, hashes) = (&mut self.cells, self.keys.rows());
+                match self.parameters.rule {
+                    SketchRule::CountMin => cells.add_one::<false>(hashes, fingerprint, weight),
+                    SketchRule::CountSketch => cells.add_one::<true>(hashes, fingerprint, weight),
+                }
+                let estimate = self.estimate_fingerprint(fingerprint);
+                top.offer(kind, L::as_label(label), estimate)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn estimate_fingerprint(&self, fingerprint: u64) -> i64 {
+        let (hashes, mut found) = (self.keys.rows(), [0]);
+        match self.parameters.rule {
+            SketchRule::CountMin => self.cells.smallest(hashes, &[fingerprint], &mut found),
+            SketchRule::CountSketch => self.cells.median(hashes, &[fingerprint], &mut found),
+        }
+        found[0]
+    }
+
+    /// Estimate the count of a label as a summary keeps it.
+    pub fn estimate_label(&self, label: Label<'_>) -> i64 {
+        let key = self.keys.hash_key();
+        self.estimate_fingerprint(match label {
+            Label::Integer(label) => Integers::fingerprint(label, key),
+            Label::ByteString(label) => ByteStrings::fingerprint(label, key),
+        })
+    }
+
+    /// The sum of the squared cells of each row. The cells of a row sum to no more than the length and the noise,
+    /// signs left out, so that their squares fit.
+    pub fn squares(&self) -> Vec<u128> {
+        let square = |&cell: &i64| u128::from(cell.unsigned_abs()).pow(2);
+        self.rows()
+            .map(|row| row.iter().map(square).sum())
+            .collect()
     }
 
     /// Estimate the counts of integer labels, that of a null as 0.

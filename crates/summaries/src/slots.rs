@@ -53,6 +53,15 @@ impl Moves {
         }
         moved
     }
+
+    /// Where slots are now.
+    pub(crate) fn new_slots(&self, before: &[u32]) -> Vec<u32> {
+        let mut after = vec![0; self.slots];
+        for &(from, to) in &self.moves {
+            after[from as usize] = to;
+        }
+        before.iter().map(|&slot| after[slot as usize]).collect()
+    }
 }
 
 /// The buckets of a table for so many labels.

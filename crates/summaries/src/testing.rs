@@ -1,6 +1,6 @@
 //! What the tests of the tables share: labels that collide, and streams.
 
-use crate::label::{HashKey, Integer, Integers, Store};
+use crate::label::{HashKey, Integer, Integers, Label, Store};
 
 /// Integers that all have one hash, or one of two.
 #[derive(Default)]
@@ -11,6 +11,12 @@ impl Store for Colliding {
 
     fn grow(&mut self, slots: usize) {
         self.0.grow(slots);
+    }
+    fn as_label<'a>(label: Integer) -> Label<'a>
+    where
+        Self: 'a,
+    {
+        Label::Integer(label)
     }
     fn hash(label: Integer, _: &HashKey) -> u64 {
         if label.bits.is_multiple_of(3) {
