@@ -61,8 +61,8 @@ def smallest_sum(
         return None
 
     def y_of(x: int, low: int, high: int) -> int:
-        left = allowed - first(x)
-        return smallest_between(low, high, lambda y: second(y) <= left)
+        part = first(x)
+        return smallest_between(low, high, lambda y: part + second(y) <= allowed)
 
     right = most // times
     left = smallest_between(0, right, lambda x: first(x) + second(most) <= allowed)

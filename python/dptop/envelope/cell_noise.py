@@ -1,8 +1,8 @@
 """The noise in the cells of a sketch, as the error envelopes see it: chances, a tail and moments, all on the safe side.
 
 Every cell gets its own draw Z, symmetric around 0. What is summed over Z here are chances that shrink as Z falls, so a
-block of values may stand at its largest one: the sum is then never below the true one. A support of up to 4096 values
-is summed value by value; a wider one in about as many blocks.
+block of values may stand at its largest one: the sum is then never below the true one. A support of up to 8192 values
+is summed value by value, that of epsilon_cell >= 0.012 for one; a wider one in about as many blocks.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from dptop.privacy import EPSILON_STEP, PRECISE
 
 __all__ = ["CellNoise", "GaussianCells", "LaplaceCells", "Moments", "NoNoise", "Spread"]
 
-MOST_BLOCKS: Final = 4096
+MOST_BLOCKS: Final = 8192
 
-NEGLECTED: Final = 1e-30
+NEGLECTED: Final = 1e-20
 """Values of Z whose tail is below this are not listed: those above count as errors, those below join the lowest block.
 
-No chance that matters is as small: a collision alone has at least 2^-32."""
+No row's chance that matters is as small: two labels alone collide with one of 2^-32 or more."""
 
 MOMENT_SLACK: Final = Fraction(1, 10**30)
 """Decimals of 60 digits, of which at most 10 cancel in 1 - a, err by far less than this."""
@@ -189,7 +189,7 @@ class GaussianCells:
         block = max(1, math.ceil(2 * reach / MOST_BLOCKS))
         firsts = range(1, reach + 1, block)
         positive = [(z, z + block - 1, self._mass(z, z + block - 1)) for z in firsts]
-        return Spread.mirrored(self._pmf(0), positive, self.tail(positive[-1][1]))
+        return Spread.mirrored(self._pmf(0), positive, self._normal_tail(positive[-1][1]))
 
     def _pmf(self, z: float) -> float:
         v = self.variance
@@ -218,11 +218,13 @@ class GaussianCells:
         return Moments(v - 80 * v * v * small, v, 2 * v * v * (1 + 1600 * v * v * small))
 
     def tail(self, g: int) -> float:
-        """Return P[Z > g] for g >= 0: never below it.
+        """Return P[Z > g] for g >= 0: never below it; as it is listed, or the normal tail where that is less."""
+        listed = min(1.0, self.spread.above[bisect_right(self.spread.lasts, g)]) if g < self.spread.lasts[-1] else 1.0
+        return min(listed, self._normal_tail(g)) if g * g >= self.variance else listed
 
-        Where z^2 >= v the summands are convex, so that each is at most the integral around it: the sum is at most the
-        normal tail from g + 1/2. Nearer to 0 it is summed as it is listed, a block as soon as a part of it is above g.
+    def _normal_tail(self, g: int) -> float:
+        """Return the normal tail from g + 1/2, which is at least P[Z > g] for g^2 >= v.
+
+        exp(-z^2/(2v)) is convex there, so that each summand is at most the integral around it.
         """
-        if g > math.isqrt(self.variance):
-            return up(math.erfc((g + 0.5) / math.sqrt(2 * self.variance)) / 2)
-        return min(1.0, self.spread.above[bisect_right(self.spread.lasts, g)])
+        return up(math.erfc((g + 0.5) / math.sqrt(2 * self.variance)) / 2)
