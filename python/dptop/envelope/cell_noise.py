@@ -171,7 +171,7 @@ class GaussianCells:
 
     >>> noise = GaussianCells(100)
     >>> round(noise.tail(19), 6)
-    0.025588
+    0.02554
     """
 
     variance: int
