@@ -303,6 +303,27 @@ def test_an_envelope_that_cannot_be_met_is_none() -> None:
     assert fixed_labels(large, delta=beta, capacity=10, tie=LEAST, state=STATE, within=found.over - 1) is None
 
 
+@pytest.mark.parametrize("form", [noise_at_release, noise_first])
+def test_labels_with_one_fingerprint_are_paid_for(form: Callable[..., Envelope | None]) -> None:
+    """All pairs of N + 1 labels, once; for a label fixed beforehand its N pairs, each time."""
+    length, bits = 100_000, Fraction(1, 2**64)
+    noise = LaplaceCells(exact_epsilon(0.125))
+    any_pair = length * (length + 1) / 2 / 2.0**64
+    for kind in (CountMinError, partial(CountSketchError, squares=length * 10)):
+        error: Any = kind(4096, 9, length, noise)
+        shared: Any = kind(4096, 9, length, noise, sharing=bits)
+        allowed = Decimal("1e-6")
+        with_pairs = form(shared, beta=allowed + Decimal(any_pair), capacity=1000, state=STATE)
+        without = form(error, beta=allowed, capacity=1000, state=STATE)
+        assert with_pairs is not None
+        assert without is not None
+        assert with_pairs.errors == without.errors
+        assert float(with_pairs.beta - without.beta) == pytest.approx(any_pair, rel=1e-3)
+        assert form(shared, beta=Decimal(any_pair) / 2, capacity=1000, state=STATE) is None
+        gap = shared.over_fixed(4000) - error.over_fixed(4000)
+        assert gap == pytest.approx(length / 2.0**64, rel=1e-3)
+
+
 # ---- shapes
 
 

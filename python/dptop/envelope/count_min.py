@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass, field
+from fractions import Fraction
 from operator import truediv
 from typing import TYPE_CHECKING
 
 from dptop.envelope.rounding import SLACK, up
-from dptop.envelope.rows import checked_collision, checked_shape
+from dptop.envelope.rows import checked_collision, checked_shape, some_pair
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from dptop.envelope.cell_noise import CellNoise
 
 __all__ = ["CountMinError"]
@@ -34,6 +33,8 @@ class CountMinError:
         length: N, a bound on the length of the stream, from 1.
         noise: of every cell. Its parameter belongs to the depth: one item changes d cells.
         collision: the chance of a collision; that of this package's hashes by default, 2/w for some others.
+        sharing: the chance that two labels share all their cells, whatever the rows: 2^-b where rows hash a fingerprint
+            of b bits. 0 leaves that out.
 
     Raises:
         InvalidParameter: a value out of range.
@@ -49,12 +50,15 @@ class CountMinError:
     length: int
     noise: CellNoise
     collision: Fraction | None = None
+    sharing: Fraction = Fraction(0)
     once: float = field(init=False, default=0.0)
+    pairs: float = field(init=False, repr=False, compare=False)
     _load: float = field(init=False, repr=False, compare=False)
     _known: dict[int, float] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        checked_shape(self.width, self.depth, self.length)
+        checked_shape(self.width, self.depth, self.length, self.sharing)
+        object.__setattr__(self, "pairs", some_pair(self.length, self.sharing))
         collision = checked_collision(self.collision, self.width)
         object.__setattr__(self, "collision", collision)
         object.__setattr__(self, "_load", float(self.length * collision) * (1 + SLACK))
@@ -74,8 +78,12 @@ class CountMinError:
         return known
 
     def over(self, g: int) -> float:
-        """Return R(g)^d, at least P[estimate - f > g], for a label fixed beforehand and g >= 0."""
+        """Return R(g)^d, at least P[estimate - f > g] for g >= 0, for a label fixed beforehand that shares no cells."""
         return up(self.row(g) ** self.depth)
+
+    def over_fixed(self, g: int) -> float:
+        """Return R(g)^d + N `sharing`, at least P[estimate - f > g], for any label fixed beforehand and g >= 0."""
+        return up(self.over(g) + float(self.length * self.sharing))
 
     def under(self, g: int) -> float:
         """Return d P[Z < -g], at least P[estimate - f < -g]: collisions only add."""

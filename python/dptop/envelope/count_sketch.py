@@ -8,18 +8,17 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from dataclasses import dataclass, field
+from fractions import Fraction
 from operator import truediv
 from typing import TYPE_CHECKING
 
 from dptop.envelope.binomial import majority
 from dptop.envelope.rounding import SLACK, up
-from dptop.envelope.rows import LARGEST, checked_collision, checked_shape
+from dptop.envelope.rows import LARGEST, checked_collision, checked_shape, some_pair
 from dptop.errors import InvalidParameter
 from dptop.parameters import real_number, shown, whole_number
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from dptop.envelope.cell_noise import CellNoise
 
 __all__ = ["CountSketchError"]
@@ -43,6 +42,8 @@ class CountSketchError:
         once: the chance that `squares` is too low.
         fully_random_signs: whether the signs are; no family of hashes with a short seed has such signs.
         collision: the chance of a collision; that of this package's hashes by default, 2/w for some others.
+        sharing: the chance that two labels share all their cells, whatever the rows: 2^-b where rows hash a fingerprint
+            of b bits. 0 leaves that out.
 
     Raises:
         InvalidParameter: a value out of range.
@@ -61,13 +62,16 @@ class CountSketchError:
     once: float = 0.0
     fully_random_signs: bool = False
     collision: Fraction | None = None
+    sharing: Fraction = Fraction(0)
+    pairs: float = field(init=False, repr=False, compare=False)
     _load: float = field(init=False, repr=False, compare=False)
     _share: float = field(init=False, repr=False, compare=False)
     _known: dict[int, float] = field(init=False, repr=False, compare=False, default_factory=dict)
     _known_collisions: dict[int, float] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        checked_shape(self.width, self.depth, self.length)
+        checked_shape(self.width, self.depth, self.length, self.sharing)
+        object.__setattr__(self, "pairs", some_pair(self.length, self.sharing))
         if self.depth % 2 == 0:
             raise InvalidParameter(
                 f"depth must be odd, for a median; got {shown(self.depth)}. Use one row more or less."
@@ -98,8 +102,12 @@ class CountSketchError:
         return known
 
     def over(self, g: int) -> float:
-        """Return P[Bin(d, q(g)) >= (d + 1)/2], at least P[estimate - f > g], for a label fixed beforehand, g >= 0."""
+        """Return P[Bin(d, q(g)) >= (d + 1)/2], at least P[estimate - f > g] for g >= 0, as `CountMinError.over` is."""
         return majority(self.depth, self.row(g))
+
+    def over_fixed(self, g: int) -> float:
+        """Return that and N `sharing`, at least P[estimate - f > g], for any label fixed beforehand and g >= 0."""
+        return up(self.over(g) + float(self.length * self.sharing))
 
     def under(self, g: int) -> float:
         """Return at least P[estimate - f < -g]: the noise is symmetric, and so is the bound on collisions."""

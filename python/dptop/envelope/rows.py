@@ -5,10 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Final
 
+from dptop.envelope.rounding import SLACK
 from dptop.errors import InvalidParameter
 from dptop.parameters import shown, whole_number
 
-__all__ = ["checked_collision", "checked_shape", "collision_chance"]
+__all__ = ["checked_collision", "checked_shape", "collision_chance", "some_pair"]
 
 HASH_BITS: Final = 32
 LARGEST: Final = 2**63 - 1
@@ -26,11 +27,24 @@ def collision_chance(width: int) -> Fraction:
     return Fraction(-(-(2**HASH_BITS) // width), 2**HASH_BITS)
 
 
-def checked_shape(width: int, depth: int, length: int) -> None:
+def checked_shape(width: int, depth: int, length: int, sharing: Fraction) -> None:
     """Check what every sketch has."""
+    if not 0 <= sharing < 1:
+        raise InvalidParameter(
+            f"sharing must be a chance below 1; got {shown(sharing)}. 2^-b for fingerprints of b bits."
+        )
     whole_number("width", width, 1, LARGEST, "A row needs a cell.")
     whole_number("depth", depth, 1, LARGEST, "A sketch needs a row.")
     whole_number("length", length, 1, LARGEST, "Declare a bound on the length of the stream.")
+
+
+def some_pair(length: int, sharing: Fraction) -> float:
+    """Return at least the chance that any two of N + 1 labels share all their cells: N (N + 1)/2 pairs.
+
+    >>> round(some_pair(10**6, Fraction(1, 2**64)), 10), some_pair(10**9, Fraction(1, 2**128)) < 1e-20
+    (2.71e-08, True)
+    """
+    return float(length * (length + 1) * sharing / 2) * (1 + SLACK)
 
 
 def checked_collision(collision: Fraction | None, width: int) -> Fraction:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 from dptop.envelope.count_min import CountMinError
@@ -53,7 +54,12 @@ class Shape(Generic[C]):
 
 
 def count_min_shape(
-    memory: int, *, length: int, noise_of: Callable[[int], CellNoise], form: Form[C]
+    memory: int,
+    *,
+    length: int,
+    noise_of: Callable[[int], CellNoise],
+    form: Form[C],
+    sharing: Fraction = Fraction(0),
 ) -> Shape[C] | None:
     """Return the Count-Min sketch of at most `memory` bytes with the smallest threshold, depths 1 to 40; None if none.
 
@@ -62,6 +68,7 @@ def count_min_shape(
         length: N, a bound on the length of the stream.
         noise_of: the noise of a cell at a depth: LaplaceCells(floor_epsilon(epsilon / depth)), say.
         form: `noise_at_release`, `noise_first` or `fixed_labels`, with everything but the sketch.
+        sharing: as for `CountMinError`.
 
     Raises:
         InvalidParameter: a value out of range.
@@ -83,7 +90,7 @@ def count_min_shape(
     whole_number("length", length, 1, 2**63 - 1, "Declare a bound on the length of the stream.")
 
     def error_of(width: int, depth: int) -> SketchError | None:
-        return CountMinError(width, depth, length, noise_of(depth))
+        return CountMinError(width, depth, length, noise_of(depth), sharing=sharing)
 
     return _smallest(memory, COUNT_MIN_DEPTHS, error_of, form)
 
@@ -96,6 +103,7 @@ def count_sketch_shape(
     form: Form[C],
     expected_squares: int | None = None,
     fully_random_signs: bool = False,
+    sharing: Fraction = Fraction(0),
 ) -> Shape[C] | None:
     """Return the CountSketch of at most `memory` bytes with the smallest threshold, odd depths 1 to 79; None if none.
 
@@ -107,6 +115,7 @@ def count_sketch_shape(
         expected_squares: what the bound on the squares is expected to come to, if it is to be found from the rows: a
             guess without looking at the data. It only decides the shape. Without it, the worst case N^2 is used.
         fully_random_signs: as for `CountSketchError`.
+        sharing: as for `CountSketchError`.
 
     Raises:
         InvalidParameter: a value out of range.
@@ -114,12 +123,18 @@ def count_sketch_shape(
     whole_number("length", length, 1, 2**63 - 1, "Declare a bound on the length of the stream.")
 
     def error_of(width: int, depth: int) -> SketchError | None:
-        if expected_squares is None:
-            return CountSketchError(width, depth, length, noise_of(depth), fully_random_signs=fully_random_signs)
-        if width < NARROWEST_FOR_SQUARES:
+        if expected_squares is not None and width < NARROWEST_FOR_SQUARES:
             return None
-        once = squares_failure(depth)
-        return CountSketchError(width, depth, length, noise_of(depth), expected_squares, once, fully_random_signs)
+        return CountSketchError(
+            width,
+            depth,
+            length,
+            noise_of(depth),
+            squares=expected_squares,
+            once=0.0 if expected_squares is None else squares_failure(depth),
+            fully_random_signs=fully_random_signs,
+            sharing=sharing,
+        )
 
     return _smallest(memory, COUNT_SKETCH_DEPTHS, error_of, form)
 

@@ -34,11 +34,15 @@ class SketchError(Protocol):
     def once(self) -> float:
         """The chance that what all others rest on is wrong."""
 
-    def over(self, g: int) -> float:
+    @property
+    def pairs(self) -> float:
+        """The chance that any two labels share all their cells."""
+
+    def over_fixed(self, g: int) -> float:
         """Return P[estimate - f > g] at the end, for a label fixed beforehand."""
 
     def finals(self, g: int) -> float:
-        """Return the chance that this happens to any of N + 1 labels."""
+        """Return the chance that the final estimate of any of N + 1 labels is above f + g."""
 
     def trackings(self, t: int) -> float:
         """Return the chance that an estimate without noise leaves [f - t2, f + t1] on arrival, (t1, t2) = parted(t)."""
@@ -58,8 +62,8 @@ def noise_at_release(
 ) -> Envelope | None:
     """Return the envelope of a sketch without noise while the stream is read, and noise in every cell at release.
 
-    The smallest t1 + t2 + g1 with trackings(t1 + t2) + finals(g1) + once <= beta: exact below 2^16, above it at most
-    one in 2^16 too large.
+    The smallest t1 + t2 + g1 with trackings(t1 + t2) + finals(g1) + pairs + once <= beta: exact below 2^16, above it at
+    most one in 2^16 too large.
 
     Args:
         error: of the sketch, whose noise is that of the release.
@@ -86,7 +90,7 @@ def noise_at_release(
         return None
     g, t = split
     over_tracking, under_tracking = error.parted(t)
-    chance = error.finals(g) + error.trackings(t) + error.once
+    chance = error.finals(g) + error.trackings(t) + error.pairs + error.once
     return Envelope(over_tracking, under_tracking, g, Decimal(chance), state)
 
 
@@ -96,7 +100,7 @@ def noise_first(
     """Return the envelope of a sketch whose cells get their noise before the first item: the paper's form.
 
     Every estimate is noisy, on arrival and at the end: the smallest 2 g1 + g2 with
-    noisy_overs(g1) + noisy_unders(g2) + once <= beta: exact below 2^16, above it at most one in 2^16 too large.
+    noisy_overs(g1) + noisy_unders(g2) + pairs + once <= beta: exact below 2^16, above it at most one in 2^16 too large.
 
     Args:
         error: of the sketch.
@@ -113,7 +117,7 @@ def noise_first(
     if split is None:
         return None
     over, under = split
-    chance = error.noisy_overs(over) + error.noisy_unders(under) + error.once
+    chance = error.noisy_overs(over) + error.noisy_unders(under) + error.pairs + error.once
     return Envelope(over, under, over, Decimal(chance), state)
 
 
@@ -128,7 +132,7 @@ def fixed_labels(
 ) -> LabelEnvelope | None:
     """Return the envelope for labels that SpaceSaving tracks, whose counts are read from the sketch at the end.
 
-    The smallest g1 with s over(g1) + once <= delta, s = 2 under least recent and 4 under most recent.
+    The smallest g1 with s over_fixed(g1) + once <= delta, s = 2 under least recent and 4 under most recent.
 
     Args:
         error: of the sketch, whose noise is that of the release.
@@ -145,10 +149,10 @@ def fixed_labels(
         raise InvalidParameter(f"delta must be a decimal with 0 < delta < 1; got {shown(delta)}. Take a part of delta.")
     s = isolated(tie)
     allowed, most = at_most(delta) - error.once, _most(error, capacity, 1, within)
-    if most < 0 or s * error.over(most) > allowed:
+    if most < 0 or s * error.over_fixed(most) > allowed:
         return None
-    g = smallest_between(0, most, lambda g: s * error.over(g) <= allowed)
-    return LabelEnvelope(g, Decimal(error.over(g)), Decimal(error.once), tie, state)
+    g = smallest_between(0, most, lambda g: s * error.over_fixed(g) <= allowed)
+    return LabelEnvelope(g, Decimal(error.over_fixed(g)), Decimal(error.once), tie, state)
 
 
 def _allowed(beta: Decimal, error: SketchError) -> float:
@@ -156,7 +160,7 @@ def _allowed(beta: Decimal, error: SketchError) -> float:
         raise InvalidParameter(
             f"beta must be a decimal with 0 < beta < 1/2; got {shown(beta)}. beta_within has it for a delta."
         )
-    return at_most(beta) - error.once
+    return at_most(beta) - error.pairs - error.once
 
 
 def _most(error: SketchError, capacity: int, extra: int, within: int | None) -> int:
