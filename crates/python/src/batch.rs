@@ -13,7 +13,7 @@ use arrow_array::{
 };
 use arrow_schema::DataType;
 use dptop_readers::TextBlock;
-use dptop_summaries::{ExtendError, Extent, Integer, Items, Kind, SpaceSaving, Weights};
+use dptop_summaries::{Counters, ExtendError, Extent, Integer, Items, Kind, Weights};
 use pyo3::prelude::*;
 
 use crate::errors::{InvalidParameter, unsupported};
@@ -80,7 +80,7 @@ impl LabelBatch {
     /// Count the labels.
     pub fn extend(
         &self,
-        summary: &mut SpaceSaving,
+        summary: &mut Counters,
         weights: Weights<'_>,
         threads: usize,
     ) -> Result<(), ExtendError> {
@@ -209,7 +209,7 @@ impl<'a> Visit<'a> for Check<'_> {
 }
 
 struct Extend<'a> {
-    summary: &'a mut SpaceSaving,
+    summary: &'a mut Counters,
     kind: Kind,
     weights: Weights<'a>,
     threads: usize,

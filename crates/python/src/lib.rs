@@ -1,7 +1,7 @@
 //! The border: Python objects in, Python objects out. `dptop/_native.pyi` has its types; users meet it through the
 //! documented classes of the Python side.
 //!
-//! Every input becomes a `LabelBatch` (`batch.rs`), and every batch goes through `SpaceSaving.extend` (`summary.rs`);
+//! Every input becomes a `LabelBatch` (`batch.rs`), and every batch goes through `Counters.extend` (`summary.rs`);
 //! no Python code runs per item of an array.
 
 mod arrow;
@@ -16,7 +16,7 @@ mod weights;
 
 use std::borrow::Cow;
 
-use dptop_summaries::{noise, space_saving};
+use dptop_summaries::{counters, noise};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -72,19 +72,19 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<input::Input>()?;
     module.add_class::<input::LabelReader>()?;
     module.add_class::<summary::Reading>()?;
-    module.add_class::<summary::SpaceSaving>()?;
+    module.add_class::<summary::Counters>()?;
     module.add_function(wrap_pyfunction!(discrete_gaussian, module)?)?;
     module.add_function(wrap_pyfunction!(discrete_laplace, module)?)?;
     module.add_function(wrap_pyfunction!(table::table_stream, module)?)?;
     let text_formats = dptop_readers::Format::ALL.map(|format| format.name());
     module.add("TEXT_FORMATS", PyTuple::new(module.py(), text_formats)?)?;
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
-    module.add("MAX_CAPACITY", space_saving::MAX_CAPACITY)?;
-    module.add("MAX_LENGTH", space_saving::MAX_LENGTH)?;
-    module.add("MAX_PARTITIONS", space_saving::MAX_PARTITIONS)?;
-    module.add("MAX_THREADS", space_saving::MAX_THREADS)?;
+    module.add("MAX_CAPACITY", counters::MAX_CAPACITY)?;
+    module.add("MAX_LENGTH", counters::MAX_LENGTH)?;
+    module.add("MAX_PARTITIONS", counters::MAX_PARTITIONS)?;
+    module.add("MAX_THREADS", counters::MAX_THREADS)?;
     module.add("MAX_VARIANCE", noise::MAX_VARIANCE)?;
-    module.add("MIN_LABEL_BYTES", space_saving::MIN_LABEL_BYTES)?;
-    module.add("MAX_LABEL_BYTES", space_saving::MAX_LABEL_BYTES)?;
+    module.add("MIN_LABEL_BYTES", counters::MIN_LABEL_BYTES)?;
+    module.add("MAX_LABEL_BYTES", counters::MAX_LABEL_BYTES)?;
     Ok(())
 }

@@ -1,11 +1,13 @@
-//! The class behind `dptop.SpaceSaving`. A lock guards the tables, so that work goes on without the interpreter's lock.
+//! The class behind `dptop.SpaceSaving`, and Misra-Gries. A lock guards the tables, so that work goes on without the interpreter's lock.
 
 use std::borrow::Cow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dptop_summaries::label::DIGEST_BYTES;
-use dptop_summaries::{self as core, Integer, Items, Kind, Label, Parameters, Tie, Weights, wire};
+use dptop_summaries::{
+    self as core, Algorithm, Integer, Items, Kind, Label, Parameters, Tie, Weights, wire,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
@@ -15,7 +17,22 @@ use crate::sequence::{Item, with_item};
 use crate::weights::{BatchWeights, weight_of};
 
 /// The minimum counter of a partition, and its counters.
-type Counters = (u64, Vec<u64>);
+type Snapshot = (u64, Vec<u64>);
+
+const ALGORITHMS: [Algorithm; 3] = [
+    Algorithm::SpaceSaving(Tie::LeastRecent),
+    Algorithm::SpaceSaving(Tie::MostRecent),
+    Algorithm::MisraGries,
+];
+
+/// What an algorithm is called at the border.
+fn name(algorithm: Algorithm) -> &'static str {
+    match algorithm {
+        Algorithm::SpaceSaving(Tie::LeastRecent) => "space-saving-least-recent",
+        Algorithm::SpaceSaving(Tie::MostRecent) => "space-saving-most-recent",
+        Algorithm::MisraGries => "misra-gries",
+    }
+}
 
 /// A label that outlives the lock on its table.
 enum Owned {
@@ -47,13 +64,13 @@ impl Reading {
 }
 
 #[pyclass(frozen, module = "dptop._native")]
-pub struct SpaceSaving {
+pub struct Counters {
     parameters: Parameters,
-    tables: Mutex<core::SpaceSaving>,
+    tables: Mutex<core::Counters>,
 }
 
-impl SpaceSaving {
-    fn of(summary: core::SpaceSaving) -> Self {
+impl Counters {
+    fn of(summary: core::Counters) -> Self {
         Self {
             parameters: *summary.parameters(),
             tables: Mutex::new(summary),
@@ -64,7 +81,7 @@ impl SpaceSaving {
     fn with<R: Send>(
         &self,
         py: Python<'_>,
-        f: impl FnOnce(&mut core::SpaceSaving) -> R + Send,
+        f: impl FnOnce(&mut core::Counters) -> R + Send,
     ) -> PyResult<R> {
         match self.tables.try_lock() {
             Ok(mut tables) => Ok(f(&mut tables)),
@@ -73,7 +90,7 @@ impl SpaceSaving {
     }
 
     /// Run `f` on the tables, unless counting has panicked in the middle: then they are no summary of anything.
-    fn locked<R>(&self, f: impl FnOnce(&mut core::SpaceSaving) -> R) -> PyResult<R> {
+    fn locked<R>(&self, f: impl FnOnce(&mut core::Counters) -> R) -> PyResult<R> {
         match self.tables.lock() {
             Ok(mut tables) => Ok(f(&mut tables)),
             Err(_) => Err(SourceError::new_err(
@@ -89,27 +106,27 @@ fn one<T: Copy + Sync>(label: T) -> Items<impl Fn(usize) -> Option<T> + Sync> {
 }
 
 #[pymethods]
-impl SpaceSaving {
+impl Counters {
     #[new]
     fn new(
+        algorithm: &str,
         capacity: usize,
         partitions: usize,
-        most_recent: bool,
         max_label_bytes: u32,
     ) -> PyResult<Self> {
-        let tie = match most_recent {
-            true => Tie::MostRecent,
-            false => Tie::LeastRecent,
-        };
+        let mut known = ALGORITHMS.into_iter();
+        let algorithm = known
+            .find(|&known| name(known) == algorithm)
+            .ok_or_else(|| InvalidParameter::new_err("there is no such algorithm"))?;
         let parameters = Parameters {
             capacity,
             partitions,
-            tie,
+            algorithm,
             max_label_bytes,
             identity: core::noise::identity().map_err(no_entropy)?,
         };
         if parameters.valid() {
-            Ok(Self::of(core::SpaceSaving::new(parameters)))
+            Ok(Self::of(core::Counters::new(parameters)))
         } else {
             Err(InvalidParameter::new_err(
                 "a parameter of the summary is out of range",
@@ -127,9 +144,10 @@ impl SpaceSaving {
         self.parameters.partitions
     }
 
+    /// As it was given at construction.
     #[getter]
-    fn most_recent(&self) -> bool {
-        self.parameters.tie == Tie::MostRecent
+    fn algorithm(&self) -> &'static str {
+        name(self.parameters.algorithm)
     }
 
     #[getter]
@@ -207,12 +225,13 @@ impl SpaceSaving {
     }
 
     /// The sum of all weights, and for each partition the minimum counter, which is 0 while a slot is free, and the
-    /// counters in the order of their labels' last occurrences, oldest first.
-    fn snapshot(&self, py: Python<'_>) -> PyResult<(u64, Vec<Counters>)> {
+    /// counters in the order of their labels' last occurrences, oldest first. Of Misra-Gries: 0, and the counters, zeros
+    /// included, in the order of the labels.
+    fn snapshot(&self, py: Python<'_>) -> PyResult<(u64, Vec<Snapshot>)> {
         py.detach(|| {
             self.locked(|tables| {
                 let partitions = (0..self.parameters.partitions).map(|partition| {
-                    let slots = tables.slots_by_last_occurrence(partition).into_iter();
+                    let slots = tables.slots_in_saved_order(partition).into_iter();
                     let counts = slots.map(|slot| tables.count(partition, slot)).collect();
                     (tables.minimum(partition), counts)
                 });
@@ -232,7 +251,7 @@ impl SpaceSaving {
         // the labels are copied first: making Python objects may run any code, also code that asks this summary
         let (text, labels) = py.detach(|| {
             self.locked(|tables| {
-                let slots = tables.slots_by_last_occurrence(partition);
+                let slots = tables.slots_in_saved_order(partition);
                 let labels = positions.into_iter().map(|position| {
                     match tables.label(partition, slots[position]) {
                         Label::Integer(label) => Owned::Integer(label),

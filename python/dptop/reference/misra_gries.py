@@ -6,7 +6,7 @@ with a zero counter is replaced by x with count 1. If none is zero, all counters
 
 Labels whose counter is zero stay: the textbook drops them, and then neighbours may differ in all labels.
 
-Written to be read. Every step scans the table; there is no fast twin yet.
+Written to be read. Every step scans the table; the fast twin is the crate `summaries`.
 """
 
 from __future__ import annotations
