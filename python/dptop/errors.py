@@ -49,7 +49,7 @@ class CorruptSummary(DptopError):  # noqa: N818
 
 
 class IncompatibleSummaries(DptopError):  # noqa: N818
-    """Summaries whose parameters do not let them be combined. Nothing combines summaries yet, so nothing raises it."""
+    """Summaries whose parameters, keys or streams do not let them be combined; neither has changed."""
 
 
 class MissingExtra(DptopError, ImportError):  # noqa: N818

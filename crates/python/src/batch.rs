@@ -13,10 +13,11 @@ use arrow_array::{
 };
 use arrow_schema::DataType;
 use dptop_readers::TextBlock;
-use dptop_summaries::{Counters, ExtendError, Extent, Integer, Items, Kind, Weights};
+use dptop_summaries::{Counters, ExtendError, Extent, Integer, Items, Kind, Weighing, Weights};
 use pyo3::prelude::*;
 
 use crate::errors::{InvalidParameter, unsupported};
+use crate::label::{self, Owned};
 use crate::{arrow, buffer, sequence};
 
 /// The labels of a batch.
@@ -68,7 +69,7 @@ impl LabelBatch {
     }
 
     /// Check the labels as what comes next in a stream.
-    pub fn check(&self, extent: &mut Extent, weights: Weights<'_>) -> Result<(), ExtendError> {
+    pub fn check(&self, extent: &mut Extent, weights: impl Weighing) -> Result<(), ExtendError> {
         let kind = self.kind;
         self.visit(Check {
             extent,
@@ -94,7 +95,7 @@ impl LabelBatch {
     }
 
     /// Call the visitor with the way to the items.
-    fn visit<'a, V: Visit<'a>>(&'a self, visit: V) -> V::Output {
+    pub fn visit<'a, V: Visit<'a>>(&'a self, visit: V) -> V::Output {
         match &self.labels {
             Labels::Wide(values) => visit.integers(Items::nullable(values.len(), |i| values[i])),
             Labels::Block(TextBlock { bytes, ends }) => {
@@ -129,6 +130,16 @@ impl LabelBatch {
 
     fn __len__(&self) -> usize {
         self.len()
+    }
+
+    /// The items as Python objects, None for a null: for oracles of other libraries, which take one at a time.
+    fn to_list<'py>(&self, py: Python<'py>) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
+        let owned = self.visit(Own);
+        let present = owned.iter().map(Option::is_some).collect::<Vec<_>>();
+        let labels = owned.into_iter().flatten().collect();
+        let mut objects = label::objects(py, Some(self.kind), labels)?.into_iter();
+        let item = |there: bool| if there { objects.next() } else { None };
+        Ok(present.into_iter().map(item).collect())
     }
 }
 
@@ -190,13 +201,13 @@ pub trait Visit<'a> {
     fn strings(self, items: Items<impl Fn(usize) -> Option<&'a [u8]> + Sync>) -> Self::Output;
 }
 
-struct Check<'a> {
+struct Check<'a, W> {
     extent: &'a mut Extent,
     kind: Kind,
-    weights: Weights<'a>,
+    weights: W,
 }
 
-impl<'a> Visit<'a> for Check<'_> {
+impl<'a, W: Weighing> Visit<'a> for Check<'_, W> {
     type Output = Result<(), ExtendError>;
 
     fn integers(self, items: Items<impl Fn(usize) -> Option<Integer> + Sync>) -> Self::Output {
@@ -374,3 +385,19 @@ macro_rules! from_native {
 
 from_native!(i64: i8, i16, i32, i64);
 from_native!(u64: u8, u16, u32, u64);
+
+struct Own;
+
+impl<'a> Visit<'a> for Own {
+    type Output = Vec<Option<Owned>>;
+
+    fn integers(self, items: Items<impl Fn(usize) -> Option<Integer> + Sync>) -> Self::Output {
+        let own = |position| (items.get)(position).map(Owned::Integer);
+        (0..items.length).map(own).collect()
+    }
+
+    fn strings(self, items: Items<impl Fn(usize) -> Option<&'a [u8]> + Sync>) -> Self::Output {
+        let own = |position| (items.get)(position).map(|bytes| Owned::Bytes(bytes.to_vec()));
+        (0..items.length).map(own).collect()
+    }
+}

@@ -4,6 +4,7 @@ use dptop_summaries::ExtendError;
 use pyo3::prelude::*;
 
 pyo3::import_exception!(dptop.errors, CorruptSummary);
+pyo3::import_exception!(dptop.errors, IncompatibleSummaries);
 pyo3::import_exception!(dptop.errors, InvalidParameter);
 pyo3::import_exception!(dptop.errors, SourceError);
 pyo3::import_exception!(dptop.errors, UnsupportedLabel);
@@ -24,7 +25,7 @@ pub fn lone_surrogate() -> PyErr {
 pub fn refused(error: ExtendError) -> PyErr {
     match error {
         ExtendError::OtherKind { .. } => UnsupportedLabel::new_err(error.to_string()),
-        ExtendError::TooLong | ExtendError::WeightsMismatch { .. } => {
+        ExtendError::TooLong | ExtendError::TooHeavy | ExtendError::WeightsMismatch { .. } => {
             InvalidParameter::new_err(error.to_string())
         }
     }

@@ -1,26 +1,37 @@
 //! The border: Python objects in, Python objects out. `dptop/_native.pyi` has its types; users meet it through the
 //! documented classes of the Python side.
 //!
-//! Every input becomes a `LabelBatch` (`batch.rs`), and every batch goes through `Counters.extend` (`summary.rs`);
-//! no Python code runs per item of an array.
+//! Every input becomes a `LabelBatch` (`batch.rs`), and every batch goes through `Counters.extend` (`summary.rs`) or
+//! `Sketch.extend` (`sketch.rs`); no Python code runs per item of an array.
 
 mod arrow;
 mod batch;
 mod buffer;
 mod errors;
+mod guarded;
 mod input;
+mod label;
+mod memory;
 mod sequence;
+mod sketch;
 mod summary;
 mod table;
+mod top_estimates;
 mod weights;
 
 use std::borrow::Cow;
 
-use dptop_summaries::{counters, noise};
+use dptop_summaries::{counters, noise, sketch as linear};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::errors::InvalidParameter;
+
+/// The seed of a test, which must have 32 bytes.
+fn seed_bytes(seed: Option<Cow<'_, [u8]>>) -> PyResult<Option<[u8; 32]>> {
+    let bytes = seed.map(|seed| seed.as_ref().try_into()).transpose();
+    bytes.map_err(|_| InvalidParameter::new_err("a seed must have 32 bytes"))
+}
 
 /// Draw exact discrete Laplace noise with epsilon = numerator / 2^32. A seed is for tests.
 #[pyfunction]
@@ -31,7 +42,7 @@ fn discrete_laplace(
     count: usize,
     seed: Option<Cow<'_, [u8]>>,
 ) -> PyResult<Vec<i64>> {
-    let seed = noise_seed(seed)?;
+    let seed = seed_bytes(seed)?;
     if numerator == 0 {
         return Err(InvalidParameter::new_err("epsilon must be positive"));
     }
@@ -48,7 +59,7 @@ fn discrete_gaussian(
     count: usize,
     seed: Option<Cow<'_, [u8]>>,
 ) -> PyResult<Vec<i64>> {
-    let seed = noise_seed(seed)?;
+    let seed = seed_bytes(seed)?;
     if !(1..=noise::MAX_VARIANCE).contains(&variance) {
         return Err(InvalidParameter::new_err(
             "the variance must be from 1 to 2**40",
@@ -58,28 +69,28 @@ fn discrete_gaussian(
         .map_err(errors::no_entropy)
 }
 
-fn noise_seed(seed: Option<Cow<'_, [u8]>>) -> PyResult<Option<[u8; 32]>> {
-    seed.map(|seed| seed.as_ref().try_into())
-        .transpose()
-        .map_err(|_| InvalidParameter::new_err("a noise seed must have 32 bytes"))
-}
-
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<batch::LabelBatch>()?;
     module.add_class::<weights::BatchWeights>()?;
+    module.add_class::<weights::SignedBatchWeights>()?;
     module.add_class::<arrow::ArrowStream>()?;
     module.add_class::<input::Input>()?;
     module.add_class::<input::LabelReader>()?;
     module.add_class::<summary::Reading>()?;
     module.add_class::<summary::Counters>()?;
+    module.add_class::<sketch::Sketch>()?;
+    module.add_class::<top_estimates::TopEstimates>()?;
     module.add_function(wrap_pyfunction!(discrete_gaussian, module)?)?;
     module.add_function(wrap_pyfunction!(discrete_laplace, module)?)?;
+    module.add_function(wrap_pyfunction!(memory::memory_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(table::table_stream, module)?)?;
     let text_formats = dptop_readers::Format::ALL.map(|format| format.name());
     module.add("TEXT_FORMATS", PyTuple::new(module.py(), text_formats)?)?;
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     module.add("MAX_CAPACITY", counters::MAX_CAPACITY)?;
+    module.add("MAX_DEPTH", linear::MAX_DEPTH)?;
+    module.add("MAX_WIDTH", linear::MAX_WIDTH)?;
     module.add("MAX_LENGTH", counters::MAX_LENGTH)?;
     module.add("MAX_PARTITIONS", counters::MAX_PARTITIONS)?;
     module.add("MAX_THREADS", counters::MAX_THREADS)?;

@@ -1,10 +1,8 @@
 //! The class behind `dptop.SpaceSaving`, and Misra-Gries. A lock guards the tables, so that work goes on without the interpreter's lock.
 
 use std::borrow::Cow;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dptop_summaries::label::DIGEST_BYTES;
 use dptop_summaries::{
     self as core, Algorithm, Integer, Items, Kind, Label, Parameters, Tie, Weights, wire,
 };
@@ -12,7 +10,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
 use crate::batch::LabelBatch;
-use crate::errors::{CorruptSummary, InvalidParameter, SourceError, no_entropy, refused};
+use crate::errors::{CorruptSummary, InvalidParameter, no_entropy, refused};
+use crate::guarded::Guarded;
+use crate::label::{self, Owned};
 use crate::sequence::{Item, with_item};
 use crate::weights::{BatchWeights, weight_of};
 
@@ -32,13 +32,6 @@ fn name(algorithm: Algorithm) -> &'static str {
         Algorithm::SpaceSaving(Tie::MostRecent) => "space-saving-most-recent",
         Algorithm::MisraGries => "misra-gries",
     }
-}
-
-/// A label that outlives the lock on its table.
-enum Owned {
-    Integer(Integer),
-    Bytes(Vec<u8>),
-    Shortened(Vec<u8>),
 }
 
 /// An input that is being read into a summary.
@@ -63,45 +56,58 @@ impl Reading {
     }
 }
 
+impl Reading {
+    /// Something of it has been counted.
+    pub fn begin(&self) {
+        self.counted.store(true, Ordering::Relaxed);
+    }
+}
+
 #[pyclass(frozen, module = "dptop._native")]
 pub struct Counters {
     parameters: Parameters,
-    tables: Mutex<core::Counters>,
+    tables: Guarded<core::Counters>,
 }
 
 impl Counters {
+    /// The labels of counters, copied: making Python objects may run any code, also code that asks this summary.
+    pub fn owned(
+        &self,
+        py: Python<'_>,
+        partition: usize,
+        positions: Vec<usize>,
+    ) -> PyResult<(Option<Kind>, Vec<Owned>)> {
+        py.detach(|| {
+            self.locked(|tables| {
+                let slots = tables.slots_in_saved_order(partition);
+                let label = |position: usize| Owned::of(tables.label(partition, slots[position]));
+                (tables.kind(), positions.into_iter().map(label).collect())
+            })
+        })
+    }
+
     fn of(summary: core::Counters) -> Self {
         Self {
             parameters: *summary.parameters(),
-            tables: Mutex::new(summary),
+            tables: Guarded::new(summary),
         }
     }
 
-    /// Run `f` on the tables. Whoever has to wait for them lets go of the interpreter meanwhile.
     fn with<R: Send>(
         &self,
         py: Python<'_>,
         f: impl FnOnce(&mut core::Counters) -> R + Send,
     ) -> PyResult<R> {
-        match self.tables.try_lock() {
-            Ok(mut tables) => Ok(f(&mut tables)),
-            Err(_) => py.detach(|| self.locked(f)),
-        }
+        self.tables.with(py, f)
     }
 
-    /// Run `f` on the tables, unless counting has panicked in the middle: then they are no summary of anything.
     fn locked<R>(&self, f: impl FnOnce(&mut core::Counters) -> R) -> PyResult<R> {
-        match self.tables.lock() {
-            Ok(mut tables) => Ok(f(&mut tables)),
-            Err(_) => Err(SourceError::new_err(
-                "counting broke off in the middle; the summary cannot be used. Count the stream again with a new one.",
-            )),
-        }
+        self.tables.locked(f)
     }
 }
 
 /// A single item.
-fn one<T: Copy + Sync>(label: T) -> Items<impl Fn(usize) -> Option<T> + Sync> {
+pub fn one<T: Copy + Sync>(label: T) -> Items<impl Fn(usize) -> Option<T> + Sync> {
     Items::all(1, move |_| Some(label))
 }
 
@@ -211,7 +217,7 @@ impl Counters {
                 }
                 for (batch, &weights) in batches.iter().zip(&parts) {
                     batch.extend(tables, weights, threads)?;
-                    reading.counted.store(true, Ordering::Relaxed);
+                    reading.begin();
                 }
                 Ok(())
             })?
@@ -248,43 +254,8 @@ impl Counters {
         partition: usize,
         positions: Vec<usize>,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        // the labels are copied first: making Python objects may run any code, also code that asks this summary
-        let (text, labels) = py.detach(|| {
-            self.locked(|tables| {
-                let slots = tables.slots_in_saved_order(partition);
-                let labels = positions.into_iter().map(|position| {
-                    match tables.label(partition, slots[position]) {
-                        Label::Integer(label) => Owned::Integer(label),
-                        Label::ByteString(label) if label.shortened => {
-                            Owned::Shortened(label.bytes.to_vec())
-                        }
-                        Label::ByteString(label) => Owned::Bytes(label.bytes.to_vec()),
-                    }
-                });
-                (
-                    tables.kind() == Some(Kind::String),
-                    labels.collect::<Vec<_>>(),
-                )
-            })
-        })?;
-        let string = |bytes: &[u8]| match std::str::from_utf8(bytes) {
-            Ok(valid) if text => PyString::new(py, valid).into_any(),
-            _ => PyBytes::new(py, bytes).into_any(),
-        };
-        let object = |label| match label {
-            Owned::Integer(Integer {
-                bits,
-                above_signed: false,
-            }) => Ok((bits as i64).into_pyobject(py)?.into_any()),
-            Owned::Integer(Integer { bits, .. }) => Ok(bits.into_pyobject(py)?.into_any()),
-            Owned::Shortened(bytes) => {
-                let (prefix, digest) = bytes.split_at(bytes.len() - DIGEST_BYTES);
-                let pair = (string(prefix), PyBytes::new(py, digest));
-                Ok(pair.into_pyobject(py)?.into_any())
-            }
-            Owned::Bytes(bytes) => Ok(string(&bytes)),
-        };
-        labels.into_iter().map(object).collect()
+        let (kind, labels) = self.owned(py, partition, positions)?;
+        label::objects(py, kind, labels)
     }
 
     /// Bytes of memory that the counters take; for benchmarks and tests.

@@ -57,8 +57,24 @@ impl Cells {
     }
 
     /// Add weights to the cells of their fingerprints in every row, with signs or without.
+    pub(crate) fn add(
+        &mut self,
+        sign: bool,
+        hashes: &[RowHash],
+        fingerprints: &[u64],
+        weights: &[i64],
+    ) {
+        crate::cpu::best(
+            #[inline(always)]
+            || match sign {
+                true => self.add_block::<true>(hashes, fingerprints, weights),
+                false => self.add_block::<false>(hashes, fingerprints, weights),
+            },
+        );
+    }
+
     #[inline(always)]
-    pub(crate) fn add<const SIGNED: bool>(
+    fn add_block<const SIGNED: bool>(
         &mut self,
         hashes: &[RowHash],
         fingerprints: &[u64],
@@ -89,9 +105,9 @@ impl Cells {
     }
 
     /// The same for a single fingerprint, with nothing to set up.
-    #[inline(always)]
-    pub(crate) fn add_one<const SIGNED: bool>(
+    pub(crate) fn add_one(
         &mut self,
+        sign: bool,
         hashes: &[RowHash],
         fingerprint: u64,
         weight: i64,
@@ -99,16 +115,11 @@ impl Cells {
         for (row, hash) in self.rows_mut().zip(hashes) {
             let hashed = hash.hash(fingerprint);
             let cell = &mut row[bucket(hashed, width_of(row)) as usize];
-            *cell = cell.wrapping_add(if SIGNED {
-                signed(hashed, weight)
-            } else {
-                weight
-            });
+            *cell = cell.wrapping_add(if sign { signed(hashed, weight) } else { weight });
         }
     }
 
     /// The smallest cell of each fingerprint: Count-Min's estimate.
-    #[inline(always)]
     pub(crate) fn smallest(&self, hashes: &[RowHash], fingerprints: &[u64], out: &mut [i64]) {
         out.fill(i64::MAX);
         for (row, hash) in self.rows().zip(hashes) {
@@ -121,7 +132,6 @@ impl Cells {
     }
 
     /// The median of the signed cells of each fingerprint, for an odd number of rows: CountSketch's estimate.
-    #[inline(always)]
     pub(crate) fn median(&self, hashes: &[RowHash], fingerprints: &[u64], out: &mut [i64]) {
         let depth = hashes.len();
         let mut found = vec![0; depth * fingerprints.len()];

@@ -1,7 +1,7 @@
 //! Count-Min and CountSketch: linear sketches, which estimate the count of any label and take items back.
 //!
-//! Both have `depth` rows of `width` cells. In each row an item adds its weight to one cell, in CountSketch with a sign.
-//! The row's hash says which cell and which sign; its family, and what is assumed of it, stand in
+//! Both have `depth` rows of `width` cells. In each row an item adds its weight to one cell, in CountSketch with a
+//! sign. The row's hash says which cell and which sign; its family, and what is assumed of it, stand in
 //! [`row_hash`](crate::row_hash). Count-Min estimates by the smallest of a label's cells (Cormode, Muthukrishnan 2005),
 //! CountSketch by the median of its signed cells (Charikar, Chen, Farach-Colton 2002).
 //!
@@ -195,54 +195,64 @@ impl Sketch {
     /// sign, unless noise has been added: then a cell may wrap, once the length is as close to that as the noise is
     /// large. Privacy does not suffer from it, as what wraps is computed from the noisy sum.
     fn count<L: Store>(&mut self, batch: &impl Batch<L>, weights: SignedWeights<'_>) {
-        crate::cpu::best(
-            #[inline(always)]
-            || match self.parameters.rule {
-                SketchRule::CountMin => self.apply::<L, false>(batch, weights),
-                SketchRule::CountSketch => self.apply::<L, true>(batch, weights),
-            },
-        );
-    }
-
-    #[inline(always)]
-    fn apply<L: Store, const SIGNED: bool>(
-        &mut self,
-        batch: &impl Batch<L>,
-        weights: SignedWeights<'_>,
-    ) {
-        let mut fingerprints = Fingerprints::new(batch, self.keys.hash_key());
+        let sign = self.parameters.rule == SketchRule::CountSketch;
+        let mut labels = Fingerprints::new(batch, self.keys.hash_key());
         let (cells, hashes) = (&mut self.cells, self.keys.rows());
+        let mut add = |fingerprints: &[u64], weights: &[i64]| {
+            cells.add(sign, hashes, fingerprints, weights);
+        };
         if batch.len() == 1 {
-            if let Some(fingerprint) = fingerprints.get(0) {
-                cells.add_one::<SIGNED>(hashes, fingerprint, weights.get(0));
+            if let Some(fingerprint) = labels.get(0) {
+                cells.add_one(sign, hashes, fingerprint, weights.get(0));
             }
-            return;
-        }
-        if batch.len() <= FEW {
-            let (mut found, mut added) = ([0; FEW], [0; FEW]);
+        } else if batch.len() <= FEW {
+            let (mut fingerprints, mut added) = ([0; FEW], [0; FEW]);
             let mut count = 0;
             for position in 0..batch.len() {
-                if let Some(fingerprint) = fingerprints.get(position) {
-                    (found[count], added[count]) = (fingerprint, weights.get(position));
+                if let Some(fingerprint) = labels.get(position) {
+                    (fingerprints[count], added[count]) = (fingerprint, weights.get(position));
                     count += 1;
                 }
             }
-            return cells.add::<SIGNED>(hashes, &found[..count], &added[..count]);
-        }
-        let mut sums = Sums::new();
-        for start in (0..batch.len()).step_by(sums::STRIDE) {
-            if sums.full() {
-                sums.take(|fingerprints, weights| {
-                    cells.add::<SIGNED>(hashes, fingerprints, weights);
-                });
-            }
-            for position in start..batch.len().min(start + sums::STRIDE) {
-                if let Some(fingerprint) = fingerprints.get(position) {
-                    sums.add(fingerprint, weights.get(position));
+            add(&fingerprints[..count], &added[..count]);
+        } else {
+            let mut sums = Sums::new();
+            for start in (0..batch.len()).step_by(sums::STRIDE) {
+                if sums.full() {
+                    sums.take(&mut add);
+                }
+                for position in start..batch.len().min(start + sums::STRIDE) {
+                    if let Some(fingerprint) = labels.get(position) {
+                        sums.add(fingerprint, weights.get(position));
+                    }
                 }
             }
+            sums.finish(add);
         }
-        sums.finish(|fingerprints, weights| cells.add::<SIGNED>(hashes, fingerprints, weights));
+    }
+
+    /// The fingerprints of integer labels, for tests: secrets, as the keys are.
+    pub fn integer_fingerprints(
+        &self,
+        items: Items<impl Fn(usize) -> Option<Integer> + Sync>,
+    ) -> Vec<Option<u64>> {
+        let batch = IntegerBatch(items);
+        let mut labels = Fingerprints::<Integers, _>::new(&batch, self.keys.hash_key());
+        (0..batch.len()).map(|at| labels.get(at)).collect()
+    }
+
+    /// The fingerprints of string or bytes labels, for tests: secrets, as the keys are.
+    ///
+    /// # Panics
+    /// If `kind` is [`Kind::Integer`].
+    pub fn byte_string_fingerprints<'a>(
+        &self,
+        kind: Kind,
+        items: Items<impl Fn(usize) -> Option<&'a [u8]> + Sync>,
+    ) -> Vec<Option<u64>> {
+        let batch = self.byte_strings(kind, items);
+        let mut labels = Fingerprints::<ByteStrings, _>::new(&batch, self.keys.hash_key());
+        (0..batch.len()).map(|at| labels.get(at)).collect()
     }
 
     /// Count integer items one after the other, and offer each label's estimate, its item counted, to what tracks the
@@ -371,15 +381,6 @@ impl Sketch {
 
     fn estimate<L: Store>(&self, batch: &impl Batch<L>) -> Vec<i64> {
         let mut estimates = vec![0; batch.len()];
-        crate::cpu::best(
-            #[inline(always)]
-            || self.estimate_into::<L>(batch, &mut estimates),
-        );
-        estimates
-    }
-
-    #[inline(always)]
-    fn estimate_into<L: Store>(&self, batch: &impl Batch<L>, estimates: &mut [i64]) {
         let mut labels = Fingerprints::<L, _>::new(batch, self.keys.hash_key());
         let hashes = self.keys.rows();
         let at_a_time = ESTIMATED.min(READ / hashes.len());
@@ -403,6 +404,7 @@ impl Sketch {
                 estimates[position] = estimate;
             }
         }
+        estimates
     }
 
     /// Add what another sketch with the same keys has counted: as if one had counted both streams.
@@ -439,10 +441,8 @@ impl Sketch {
         copy.seeded |= seed.is_some();
         let mut seeds = seed.map(|seed| Words::new(Some(seed)));
         for part in copy.cells.rows_mut().flat_map(|row| row.chunks_mut(DRAWN)) {
-            let seed = match &mut seeds {
-                Some(words) => Some(words.seed().map_err(NoisyError::Entropy)?),
-                None => None,
-            };
+            let seed = seeds.as_mut().map(next_seed).transpose();
+            let seed = seed.map_err(NoisyError::Entropy)?;
             let noise = draw(part.len(), seed).map_err(NoisyError::Entropy)?;
             assert_eq!(noise.len(), part.len(), "a draw for each cell");
             for (cell, noise) in part.iter_mut().zip(noise) {
@@ -451,4 +451,13 @@ impl Sketch {
         }
         Ok(copy)
     }
+}
+
+/// The next four words as a seed.
+fn next_seed(words: &mut Words) -> Result<[u8; 32], getrandom::Error> {
+    let mut seed = [0; 32];
+    for word in seed.chunks_exact_mut(8) {
+        word.copy_from_slice(&words.next()?.to_le_bytes());
+    }
+    Ok(seed)
 }

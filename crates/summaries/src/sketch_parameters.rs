@@ -55,8 +55,13 @@ impl SketchParameters {
     /// Bytes that the cells and keys take. To be compared with the machine's memory before the sketch is made: systems
     /// that lend more memory than they have do not refuse.
     pub fn bytes_needed(&self) -> u64 {
-        let (width, depth) = (self.width as u64, self.depth as u64);
-        depth.saturating_mul(width.saturating_mul(8).saturating_add(24))
+        Self::bytes_of(self.width, self.depth)
+    }
+
+    /// [`bytes_needed`](Self::bytes_needed) of a shape, also of one that is out of range.
+    pub fn bytes_of(width: usize, depth: usize) -> u64 {
+        let row = (width as u64).saturating_mul(8).saturating_add(24);
+        row.saturating_mul(depth as u64)
     }
 
     /// Tell why sketches with these parameters cannot be merged, if they cannot.

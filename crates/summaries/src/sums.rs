@@ -76,14 +76,12 @@ impl Sums {
     }
 
     /// Hand over fingerprints and weights of the sums that are done.
-    #[inline(always)]
     pub(crate) fn take(&mut self, mut to: impl FnMut(&[u64], &[i64])) {
         to(&self.fingerprints[..self.done], &self.weights[..self.done]);
         self.done = 0;
     }
 
     /// Hand over all sums.
-    #[inline(always)]
     pub(crate) fn finish(mut self, mut to: impl FnMut(&[u64], &[i64])) {
         self.take(&mut to);
         for sum in self.sets.as_flattened() {

@@ -67,15 +67,6 @@ impl Words {
         Ok(u64::from_le_bytes(word))
     }
 
-    /// A seed for another stream of words.
-    pub(crate) fn seed(&mut self) -> Result<[u8; 32], getrandom::Error> {
-        let mut seed = [0; 32];
-        for word in seed.chunks_exact_mut(8) {
-            word.copy_from_slice(&self.next()?.to_le_bytes());
-        }
-        Ok(seed)
-    }
-
     /// A uniform number below `n`, for 1 <= n <= 2^63.
     pub(super) fn uniform(&mut self, n: u64) -> Result<u64, getrandom::Error> {
         if n == 1 {
