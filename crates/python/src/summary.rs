@@ -3,11 +3,9 @@
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dptop_summaries::{
-    self as core, Algorithm, Integer, Items, Kind, Label, Parameters, Tie, Weights, wire,
-};
+use dptop_summaries::{self as core, Algorithm, Items, Kind, Parameters, Tie, Weights, wire};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::PyBytes;
 
 use crate::batch::LabelBatch;
 use crate::errors::{CorruptSummary, InvalidParameter, no_entropy, refused};

@@ -304,6 +304,7 @@ impl Sketch {
         weights: SignedWeights<'_>,
         top: &mut TopEstimates,
     ) -> Result<(), ExtendError> {
+        let signs = self.parameters.rule == SketchRule::CountSketch;
         let mut shortened = Vec::new();
         for position in 0..batch.len() {
             let weight = weights.get(position);
@@ -313,10 +314,7 @@ impl Sketch {
             if let Some(label) = batch.get(position, &mut shortened, label::digest) {
                 let fingerprint = L::fingerprint(label, self.keys.hash_key());
                 let (cells, hashes) = (&mut self.cells, self.keys.rows());
-                match self.parameters.rule {
-                    SketchRule::CountMin => cells.add_one::<false>(hashes, fingerprint, weight),
-                    SketchRule::CountSketch => cells.add_one::<true>(hashes, fingerprint, weight),
-                }
+                cells.add_one(signs, hashes, fingerprint, weight);
                 let estimate = self.estimate_fingerprint(fingerprint);
                 top.offer(kind, L::as_label(label), estimate)?;
             }
