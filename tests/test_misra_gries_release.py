@@ -29,7 +29,13 @@ REACH = 40
 """Noise beyond it has a chance below 1e-17 at epsilon 1."""
 
 # thresholds at (epsilon, delta), published and smallest: the formulas of Lebeda and Tětek 2023, section 5, by hand
-PINS = {(1.0, 1e-6): (33, 17), (1.0, 1e-2): (15, 7), (0.5, 1e-4): (45, 24), (0.1, 1e-6): (301, 161), (2.0, 1e-6): (17, 9)}
+PINS = {
+    (1.0, 1e-6): (33, 17),
+    (1.0, 1e-2): (15, 7),
+    (0.5, 1e-4): (45, 24),
+    (0.1, 1e-6): (301, 161),
+    (2.0, 1e-6): (17, 9),
+}
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), PINS)
@@ -148,9 +154,7 @@ def divergence(shape: Shape, epsilon: float, threshold: int, *, common: bool = T
     return shown + float(np.maximum(first - math.exp(epsilon) * second, 0).sum())
 
 
-def worst(
-    kinds: frozenset[Shape], epsilon: float, threshold: int, *, common: bool = True, noise: float = 0.0
-) -> float:
+def worst(kinds: frozenset[Shape], epsilon: float, threshold: int, *, common: bool = True, noise: float = 0.0) -> float:
     """Return the largest divergence over the shapes, in both directions."""
     both = kinds | {tuple((b, a) for a, b in shape) for shape in kinds}
     return max(divergence(shape, epsilon, threshold, common=common, noise=noise) for shape in both)

@@ -503,9 +503,7 @@ def test_a_release_holds_nothing_raw() -> None:
     result = dptop.release(summary, epsilon=1.0, delta=1e-9)
     assert [row.item for row in result] == ["published"]
     things = reachable(result)
-    assert not any(
-        isinstance(thing, (dptop.SpaceSaving, _native.Counters, type(summary._ledger))) for thing in things
-    )
+    assert not any(isinstance(thing, (dptop.SpaceSaving, _native.Counters, type(summary._ledger))) for thing in things)
     assert summary._tables.identity not in things
     assert "withheld-8731" not in things
     assert any(isinstance(thing, _native.Counters) for thing in reachable(summary))  # the search finds one

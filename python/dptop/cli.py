@@ -112,7 +112,9 @@ def top(
     ] = "space-saving",
     mechanism: Annotated[
         str | None,
-        typer.Option(help="By default the best for the summary; others: paper (with --share), envelope.", metavar="NAME"),
+        typer.Option(
+            help="By default the best for the summary; others: paper (with --share), envelope.", metavar="NAME"
+        ),
     ] = None,
     noise: Annotated[
         str | None, typer.Option(help="In the cells of a sketch: laplace or gaussian.", metavar="NAME")

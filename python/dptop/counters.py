@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from dptop import _native
 from dptop._native import MAX_CAPACITY, MAX_PARTITIONS, Reading
@@ -16,13 +16,15 @@ if TYPE_CHECKING:
 
     from dptop.privacy import Budget
 
+MISRA_GRIES: Final = "misra-gries"
+
 __all__ = ["Counters", "MisraGries", "SpaceSaving", "capacity_of", "plain_labels"]
 
 
 class Counters(Summary):
     """A summary of at most `capacity` labels, each with a counter."""
 
-    _tables: _native.SpaceSaving
+    _tables: _native.Counters
 
     @property
     def capacity(self) -> int:
@@ -60,7 +62,7 @@ class Counters(Summary):
         return self._tables.to_bytes(record)
 
     def _decode(self, data: bytes) -> bytes:
-        self._tables, record = _native.SpaceSaving.from_bytes(data)
+        self._tables, record = _native.Counters.from_bytes(data)
         return record
 
     def private_counters(self) -> list[tuple[Label, int]]:
@@ -124,14 +126,13 @@ class SpaceSaving(Counters):
         partitions = whole_number(
             "partitions", partitions, 1, min(capacity, MAX_PARTITIONS), "Use at most one partition per counter."
         )
-        most_recent = Tie.of(tie) is Tie.MOST_RECENT
-        self._tables = _native.SpaceSaving(capacity, partitions, most_recent, label_limit(max_label_bytes))
+        self._tables = _native.Counters(Tie.of(tie).algorithm, capacity, partitions, label_limit(max_label_bytes))
         self._start(budget)
 
     @property
     def tie(self) -> Tie:
         """The rule that breaks ties at the minimum. Public."""
-        return Tie.MOST_RECENT if self._tables.most_recent else Tie.LEAST_RECENT
+        return next(tie for tie in Tie if tie.algorithm == self._tables.algorithm)
 
     @property
     def partitions(self) -> int:
@@ -173,7 +174,7 @@ class MisraGries(Counters):
     _saved_as: ClassVar[int] = 2
 
     def __init__(self, capacity: int, max_label_bytes: int = 4096, budget: Budget | None = None) -> None:
-        self._tables = _native.Counters("misra-gries", capacity_of(capacity), 1, label_limit(max_label_bytes))
+        self._tables = _native.Counters(MISRA_GRIES, capacity_of(capacity), 1, label_limit(max_label_bytes))
         self._start(budget)
 
     def __repr__(self) -> str:

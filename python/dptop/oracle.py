@@ -5,16 +5,16 @@ An oracle knows no labels itself. `Tracked` keeps the labels with the largest co
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
 
 from dptop import _native
+from dptop._native import MAX_DEPTH, MAX_WIDTH
 from dptop.errors import IncompatibleSummaries, InvalidParameter
 from dptop.mechanism.sketch_noise import NOISES, SketchNoise
 from dptop.noise import seed_bytes
 from dptop.parameters import one_of, whole_number
 from dptop.privacy import PrivacyParameters
-from dptop.source import open_labels
+from dptop.source import open_labels, read_signed_weights
 from dptop.summary import Summary, label_limit
 
 if TYPE_CHECKING:
@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from dptop.privacy import Budget
 
 __all__ = ["CountMin", "CountSketch", "FrequencyOracle", "LinearSketch"]
-
-MAX_WIDTH: Final = 2**31
-MAX_DEPTH: Final = 2**16
-BYTES_PER_CELL: Final = 8
 
 
 @runtime_checkable
@@ -74,12 +70,6 @@ class LinearSketch(Summary):
     ) -> None:
         width = whole_number("width", width, 1, MAX_WIDTH, "It is the number of cells in a row.")
         depth = self._depth(depth)
-        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        if width * depth * BYTES_PER_CELL > memory:
-            raise InvalidParameter(
-                f"width * depth must fit into the memory of the machine, 8 bytes a cell; got {width} * {depth}."
-                " Choose a smaller width or depth."
-            )
         if seed is not None:
             seed = whole_number("seed", seed, 0, 2**63 - 1, "Leave it out: a known seed is for tests only.")
         key = None if seed is None else seed_bytes(seed)
@@ -158,7 +148,9 @@ class LinearSketch(Summary):
                 " Make the other one with empty_copy()."
             )
         if self._noise or other._noise:
-            raise IncompatibleSummaries("sketches with noise do not merge: it would be there twice. Merge, then add it.")
+            raise IncompatibleSummaries(
+                "sketches with noise do not merge: it would be there twice. Merge, then add it."
+            )
         if not (self._releasable and other._releasable):
             raise IncompatibleSummaries("sketches merge once their inputs are read. Wait for every extend().")
         self._sketch.merge(other._sketch)
@@ -191,7 +183,9 @@ class LinearSketch(Summary):
         """
         one_of("noise", noise, NOISES)
         if self._length() or self._noise:
-            raise InvalidParameter("noise must come before the first item; this sketch has items or noise. Use a new one.")
+            raise InvalidParameter(
+                "noise must come before the first item; this sketch has items or noise. Use a new one."
+            )
         if (delta is None) != (noise == NOISES[0]):
             raise InvalidParameter(
                 f"delta must be given with Gaussian noise and not with Laplace noise; got {delta!r}. Choose one."
@@ -210,6 +204,9 @@ class LinearSketch(Summary):
     @property
     def _identity(self) -> bytes:
         return self._sketch.identity
+
+    def _read_weights(self, weights: Any) -> Any:
+        return read_signed_weights(weights)
 
     def _count(self, batches: list[Any], weights: Any, threads: int, reading: Reading) -> None:
         del threads

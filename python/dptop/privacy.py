@@ -243,8 +243,9 @@ class Ledger:
     def _check_length(self, length: int | None) -> None:
         if self.closed:
             raise BudgetExhausted(
-                "a stream that was longer than its declared length is not released at all: its length is not found by"
-                " asking again. Count it again, and declare a bound that you know without the data."
+                "a stream that was longer than its declared length, or was merged into another one, is not released: its"
+                " length is not found by asking again, and the other one is released for both. Count it again, with a"
+                " bound that you know without the data."
             )
         if length is not None and self.length not in (None, length):
             raise InvalidParameter(

@@ -8,11 +8,11 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any, Final
 
-from dptop._native import ArrowStream, BatchWeights, LabelBatch
+from dptop._native import ArrowStream, BatchWeights, LabelBatch, SignedBatchWeights
 from dptop.errors import InvalidParameter, MissingExtra, UnsupportedLabel
 from dptop.files import FileLabels
 
-__all__ = ["open_labels", "read_weights", "rereadable"]
+__all__ = ["open_labels", "read_signed_weights", "read_weights", "rereadable"]
 
 ITEMS_PER_BATCH: Final = 65_536
 """Items taken from an iterable at a time."""
@@ -92,12 +92,23 @@ def read_weights(weights: Any) -> BatchWeights:
     Raises:
         InvalidParameter: a weight that is not a whole number from 0 to 2^63 - 1.
     """
+    return BatchWeights(_numbers(weights, "from 0 to 2**63 - 1"))
+
+
+def read_signed_weights(weights: Any) -> SignedBatchWeights:
+    """Return weights that may be negative.
+
+    Raises:
+        InvalidParameter: a weight that is not a whole number from -(2^63 - 1) to 2^63 - 1.
+    """
+    return SignedBatchWeights(_numbers(weights, "from -(2**63 - 1) to 2**63 - 1"))
+
+
+def _numbers(weights: Any, rule: str) -> list[LabelBatch]:
     try:
-        return BatchWeights(list(open_labels(weights)))
+        return list(open_labels(weights))
     except UnsupportedLabel:
-        raise InvalidParameter(
-            "weights must be whole numbers from 0 to 2**63 - 1; got another type. Cast or round them."
-        ) from None
+        raise InvalidParameter(f"weights must be whole numbers {rule}; got another type. Cast or round them.") from None
 
 
 def _whole(items: Any) -> LabelBatch | None:

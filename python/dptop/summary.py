@@ -60,6 +60,10 @@ class Summary(ABC):
     def _count(self, batches: list[Any], weights: Any, threads: int, reading: Reading) -> None:
         """Count batches of labels, all or none, and mark the reading once they are counted."""
 
+    def _read_weights(self, weights: Any) -> Any:
+        """Return the weights of an input, as `_count` takes them."""
+        return read_weights(weights)
+
     @abstractmethod
     def _length(self) -> int:
         """Return the sum of all weights. PRIVATE."""
@@ -116,7 +120,7 @@ class Summary(ABC):
                 for batch in source:
                     self._count([batch], None, threads, reading)
             else:
-                known = read_weights(weights)
+                known = self._read_weights(weights)
                 self._count(list(source), known, threads, reading)
 
     @contextlib.contextmanager

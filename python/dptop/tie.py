@@ -28,6 +28,11 @@ class Tie(Enum):
         """The most labels that one of two neighbouring streams tracks and the other does not: Theorem B."""
         return 1 if self is Tie.LEAST_RECENT else 2
 
+    @property
+    def algorithm(self) -> str:
+        """What the native counters call SpaceSaving with this rule."""
+        return f"space-saving-{self.value}"
+
     @classmethod
     def of(cls, value: str | Tie) -> Tie:
         """Return the rule with this name.

@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from dptop import _native
+from dptop._native import MAX_LABEL_BYTES, BatchWeights, SignedBatchWeights
 from dptop.counters import capacity_of, plain_labels
-from dptop.errors import CorruptSummary, InvalidParameter
-from dptop.label import Label
+from dptop.errors import InvalidParameter
 from dptop.oracle import FrequencyOracle, LinearSketch
 from dptop.parameters import one_of
-from dptop.source import read_weights
+from dptop.source import open_labels
 from dptop.summary import Summary
 from dptop.tie import Tie
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dptop._native import LabelBatch, Reading
+    from dptop.label import Label
     from dptop.privacy import Budget
 
 __all__ = ["ESTIMATES", "SPACE_SAVING", "Tracked"]
@@ -28,7 +29,6 @@ __all__ = ["ESTIMATES", "SPACE_SAVING", "Tracked"]
 ESTIMATES: Final = "estimates"
 SPACE_SAVING: Final = "space-saving"
 CANDIDATES: Final = (SPACE_SAVING, ESTIMATES)
-DEFAULT_LABEL_BYTES: Final = 4096
 
 
 class Tracked(Summary):
@@ -77,13 +77,10 @@ class Tracked(Summary):
                 raise InvalidParameter(
                     "oracle must be empty when it is handed over; this one has counted something. Use a new one."
                 )
-            by_estimates = self._capacity if candidates == ESTIMATES else 0
-            self._sketch = oracle._sketch.tracking(by_estimates)
+            self._sketch = oracle._sketch.copy()
             limit = oracle.max_label_bytes
         elif isinstance(oracle, FrequencyOracle):
-            limit = DEFAULT_LABEL_BYTES
-            if candidates == ESTIMATES:
-                self._top = _native.TopEstimates(self._capacity, limit)
+            limit = MAX_LABEL_BYTES  # it is asked for labels as they came
         else:
             raise InvalidParameter(
                 "oracle must have the methods update, estimate and envelope of dptop.FrequencyOracle;"
@@ -91,6 +88,8 @@ class Tracked(Summary):
             )
         if candidates == SPACE_SAVING:
             self._tables = _native.Counters(self._tie.algorithm, self._capacity, 1, limit)
+        else:
+            self._top = _native.TopEstimates(self._capacity, limit)
         self._oracle = oracle
         self._start(budget)
 
@@ -118,10 +117,11 @@ class Tracked(Summary):
         return f"Tracked({self._oracle!r}, capacity={self._capacity}, candidates={self._candidates!r})"
 
     @property
-    def _labelled(self) -> _native.Counters | _native.Sketch | _native.TopEstimates:
+    def _labelled(self) -> _native.Counters | _native.TopEstimates:
         """What holds the tracked labels."""
-        labelled = self._tables or self._top or self._sketch
-        assert labelled is not None  # noqa: S101 - one of them is set at construction
+        labelled = self._tables or self._top
+        if labelled is None:
+            raise AssertionError("labels are tracked in one way or the other")
         return labelled
 
     @property
@@ -129,12 +129,6 @@ class Tracked(Summary):
         if self._sketch is None:
             raise AssertionError("an oracle of another library has no cells here")
         return self._sketch
-
-    @property
-    def _counters(self) -> _native.Counters:
-        if self._tables is None:
-            raise AssertionError("labels are tracked by estimates")
-        return self._tables
 
     @property
     def _identity(self) -> bytes:
@@ -149,15 +143,20 @@ class Tracked(Summary):
         """
         self.extend([item], [weight])
 
+    def _read_weights(self, weights: Any) -> Any:
+        batches = list(open_labels(weights))
+        return BatchWeights(batches), SignedBatchWeights(batches)
+
     def _count(self, batches: list[LabelBatch], weights: Any, threads: int, reading: Reading) -> None:
+        counts, signed = weights or (None, None)
         if self._tables is not None:
-            self._tables.extend(batches, weights, threads, reading)
+            self._tables.extend(batches, counts, threads, reading)
         if self._sketch is not None:
-            self._sketch.extend(batches, weights, reading)
+            self._sketch.extend(batches, signed, reading, self._top)
             return
         if self._top is not None:
-            self._top.begin(batches, weights, reading)
-        each = None if weights is None else iter(weights.values())
+            self._top.begin(batches, counts, reading)
+        each = None if counts is None else iter(counts.values())
         for batch in batches:
             for item in batch.to_list():
                 weight = 1 if each is None else next(each)
@@ -173,9 +172,9 @@ class Tracked(Summary):
         """Return the length and the table of SpaceSaving; of tracked estimates only how many there are."""
         if self._tables is not None:
             return self._tables.snapshot()
-        source = self._top or self._sketch
-        assert source is not None  # noqa: S101 - as above
-        return source.length(), [(0, [0] * source.tracked())]
+        top = self._labelled
+        assert isinstance(top, _native.TopEstimates)  # noqa: S101 - the other way to track labels
+        return top.length(), [(0, [0] * top.tracked())]
 
     def _labels(self, partition: int, positions: Sequence[int]) -> list[Label]:
         return plain_labels(self._labelled.labels(partition, list(positions)))

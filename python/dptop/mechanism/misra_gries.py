@@ -124,9 +124,7 @@ class MisraGriesThreshold:
 
     def _as_published(self) -> int:
         grown = PRECISE.exp(to_decimal(self.epsilon))
-        inside = PRECISE.divide(
-            PRECISE.multiply(6, grown), PRECISE.multiply(PRECISE.add(grown, ONE), self.delta)
-        )
+        inside = PRECISE.divide(PRECISE.multiply(6, grown), PRECISE.multiply(PRECISE.add(grown, ONE), self.delta))
         steps = PRECISE.divide(PRECISE.ln(inside), to_decimal(self.epsilon))
         return 1 + 2 * int(steps.to_integral_value(rounding="ROUND_CEILING"))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import Decimal
-from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from dptop import gaussian
@@ -14,6 +13,8 @@ from dptop.errors import InvalidParameter
 from dptop.privacy import EPSILON_STEP, PRECISE, PrivacyParameters, floor_epsilon
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from dptop.envelope import CellNoise
 
 __all__ = ["GAUSSIAN", "LAPLACE", "NOISES", "SketchNoise"]

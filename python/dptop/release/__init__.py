@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Request", "plan", "release", "release_as"]
 
-PLANS: dict[type[Summary], dict[str, Callable[[Request, Any], Plan]]] = {
+PLANS: dict[type[Any], dict[str, Callable[[Request, Any], Plan]]] = {
     SpaceSaving: {STABLE: by_noisy_minimum, PAPER: by_paper},
     MisraGries: {MISRA_GRIES: by_smallest_threshold, MISRA_GRIES_PUBLISHED: by_published_threshold},
     Tracked: {SELECTED: by_selection, ENVELOPE: by_envelope},
@@ -133,7 +133,10 @@ def plan(request: Request, summary: Summary) -> Plan:
         raise InvalidParameter(
             f"mechanism must be one for a {type(summary).__name__}: {choices}; got {mechanism!r}. Choose one of them."
         )
-    for name, given, kinds in (("noise", request.noise, (Tracked, LinearSketch)), ("labels", request.labels, LinearSketch)):
+    for name, given, kinds in (
+        ("noise", request.noise, (Tracked, LinearSketch)),
+        ("labels", request.labels, LinearSketch),
+    ):
         if given is not None and not isinstance(summary, kinds):
             raise InvalidParameter(f"{name} is for sketches; got one for a {type(summary).__name__}. Leave it out.")
     return plans[mechanism](request, summary)

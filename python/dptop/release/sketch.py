@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from dptop._native import MAX_LENGTH
@@ -15,14 +15,17 @@ from dptop.release.publication import noise_in_words
 from dptop.search import smallest_by_bisection
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
     from dptop import _native
-    from dptop.envelope import SketchError
     from dptop.privacy import PrivacyParameters
     from dptop.release.request import Request
 
 __all__ = ["around", "error_of", "noise_fact", "noise_of", "noisy_cells", "sketch_in_words"]
 
 NARROWEST_FOR_SQUARES: Final = 17
+SHARING: Final = Fraction(1, 2**64)
+"""The chance that two labels have one fingerprint, and so all cells."""
 CELLS_SEED: Final = 2 * (MAX_LENGTH + 1)
 """Added to a seed for tests: the noise of cells must not repeat that of counters or length."""
 
@@ -59,7 +62,7 @@ def noisy_cells(cells: _native.Sketch, sketch: LinearSketch, noise: SketchNoise,
 
 def error_of(
     sketch: LinearSketch, noisy: _native.Sketch, noise: SketchNoise, length: int, allowed: float
-) -> SketchError:
+) -> CountMinError | CountSketchError:
     """Return the chances that estimates err, on streams of at most `length` items.
 
     For CountSketch the squares come from the noisy rows, which costs nothing, where the chance that this fails leaves
@@ -67,7 +70,7 @@ def error_of(
     """
     length = max(1, length)
     if not isinstance(sketch, CountSketch):
-        return CountMinError(sketch.width, sketch.depth, length, noise.cells)
+        return CountMinError(sketch.width, sketch.depth, length, noise.cells, sharing=SHARING)
     once = squares_failure(sketch.depth)
     squares = length**2
     if sketch.width >= NARROWEST_FOR_SQUARES and once <= allowed / 2:
@@ -75,16 +78,18 @@ def error_of(
     else:
         once = 0.0
     return CountSketchError(
-        sketch.width, sketch.depth, length, noise.cells, squares, once, fully_random_signs=True
+        sketch.width, sketch.depth, length, noise.cells, squares, once, fully_random_signs=True, sharing=SHARING
     )
 
 
-def around(error: SketchError, estimates: list[int], beta: float, labels: int) -> list[tuple[int, int]]:
+def around(
+    error: CountMinError | CountSketchError, estimates: list[int], beta: float, labels: int
+) -> list[tuple[int, int]]:
     """Return (low, high) around each estimate: they hold the true counts of `labels` labels at once with 1 - beta.
 
     The labels, not only those that are shown, are fixed before hashes and noise are drawn.
     """
-    each = (beta - error.once) / (2 * labels)
+    each = (beta / 2 - error.once - error.pairs) / labels
     if each <= 0:
         return [(0, MAX_LENGTH)] * len(estimates)
     over = smallest_by_bisection(lambda g: error.over(g) <= each)

@@ -12,8 +12,8 @@ from dptop.release.publication import LAPLACE, Facts, Plan, Published, length_in
 if TYPE_CHECKING:
     from dptop.counters import SpaceSaving
     from dptop.release.publication import CountersSnapshot
-    from dptop.report import Row
     from dptop.release.request import Request
+    from dptop.report import Row
 
 __all__ = ["by_noisy_minimum", "by_paper"]
 

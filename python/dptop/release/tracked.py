@@ -30,8 +30,10 @@ __all__ = ["by_envelope", "by_selection"]
 
 ASSUMED: Final = (
     "Assumed",
-    "labels have distinct 64-bit fingerprints, rows hash them as independent random functions, and the stream was fixed"
-    " before the keys were drawn. The guarantee rests on it.",
+    (
+        "rows hash labels as independent random functions, by 64-bit fingerprints, and the stream was fixed before the"
+        " keys were drawn. The guarantee rests on it."
+    ),
 )
 STATED: Final = ("Assumed", "the oracle keeps the envelope and the privacy that it states. The guarantee rests on it.")
 
@@ -67,9 +69,7 @@ def _sketch_envelope(request: Request, tracked: Tracked, sketch: LinearSketch) -
         error = error_of(sketch, noisy, made, bound, float(beta))
         envelope: Envelope | LabelEnvelope | None
         if tracked.candidates == SPACE_SAVING:
-            envelope = fixed_labels(
-                error, delta=left, capacity=tracked.capacity, tie=tracked.tie, state=made.state
-            )
+            envelope = fixed_labels(error, delta=left, capacity=tracked.capacity, tie=tracked.tie, state=made.state)
         else:
             form = noise_first if sketch.noise is not None else noise_at_release
             envelope = form(error, beta=beta, capacity=tracked.capacity, state=made.state)
@@ -105,12 +105,10 @@ def _sketch_selection(request: Request, tracked: Tracked, sketch: LinearSketch) 
         minimum, selected = _select(stable, snapshot, seed)
         noisy = noisy_cells(tracked._cells, sketch, made, seed)
         positions, tracked_counts = list(selected), list(selected.values())
-        estimates = noisy.estimates_of(tracked._counters, 0, positions)
+        estimates = noisy.estimates_of(tracked._labelled, 0, positions)
         kept = [i for i, v in enumerate(estimates) if request.share is None or v >= _least(request, public)]
         # half of beta for either: what SpaceSaving says of the label, and what the sketch does
-        ends = stable.intervals(
-            [tracked_counts[i] for i in kept], minimum, beta / 2, simultaneous_over=over
-        )
+        ends = stable.intervals([tracked_counts[i] for i in kept], minimum, beta / 2, simultaneous_over=over)
         values = [estimates[i] for i in kept]
         if request.length is not None:
             error = error_of(sketch, noisy, made, request.length, beta / 4)
@@ -205,9 +203,7 @@ def _select(stable: StableThreshold, snapshot: CountersSnapshot, seed: int | Non
 
 def _estimates(tracked: Tracked, noisy: _native.Sketch, snapshot: CountersSnapshot) -> list[int]:
     """Return the final estimates of all tracked labels."""
-    if tracked.candidates == ESTIMATES:
-        return noisy.tracked_estimates()
-    return noisy.estimates_of(tracked._counters, 0, list(range(len(snapshot[1][0][1]))))
+    return noisy.estimates_of(tracked._labelled, 0, list(range(len(snapshot[1][0][1]))))
 
 
 def _ask(oracle: FrequencyOracle, labels: Sequence[object]) -> list[int]:
@@ -249,10 +245,7 @@ def _least(request: Request, public: PublicLength | None) -> int:
 
 def _halves(whole: PrivacyParameters, made: SketchNoise | None) -> tuple[Fraction, Fraction]:
     """Return the epsilon of the cells and that of the labels: halves, or what noise in the cells leaves."""
-    if made is None:
-        for_labels = floor_epsilon(whole.epsilon / 2)
-    else:
-        for_labels = whole.epsilon - made.state.epsilon
+    for_labels = floor_epsilon(whole.epsilon / 2) if made is None else whole.epsilon - made.state.epsilon
     if for_labels <= 0:
         raise InvalidParameter(
             f"epsilon must be enough for the cells and for the labels; got {float(whole.epsilon)!r}."
@@ -265,7 +258,7 @@ def _stated(oracle: FrequencyOracle, length: int) -> Envelope:
     envelope = oracle.envelope(length)
     if not isinstance(envelope, Envelope):
         raise InvalidParameter(
-            f"an oracle's envelope must be a dptop.Envelope; got {type(envelope).__name__}. Make it with Envelope.stated."
+            f"an oracle's envelope must be a dptop.Envelope; got {type(envelope).__name__}. Use Envelope.stated."
         )
     return envelope
 
@@ -282,7 +275,7 @@ def _affordable(envelope: Envelope | LabelEnvelope, whole: PrivacyParameters) ->
     if total.epsilon > whole.epsilon or total.delta > whole.delta:
         raise InvalidParameter(
             f"the oracle must keep ({float(whole.epsilon)!r}, {whole.delta:.6g}), what the length leaves; it states"
-            f" ({float(total.epsilon)!r}, {total.delta:.6g}), errors included. Release with more, or state larger errors."
+            f" ({float(total.epsilon)!r}, {total.delta:.6g}), errors included. Release with more, or state more error."
         )
     return envelope
 
@@ -331,7 +324,9 @@ def _above_errors(
 ) -> Facts:
     errors = envelope.threshold(bound, tracked.capacity) - bound // tracked.capacity
     rule = f"exceeds {envelope.threshold(bound, tracked.capacity)}: N / capacity, rounded down, and {errors} for errors"
-    lifted = "" if request.length is not None else ", lifted so that it is too short only with a chance of half of delta"
+    lifted = (
+        "" if request.length is not None else ", lifted so that it is too short only with a chance of half of delta"
+    )
     facts = [("Threshold", f"a label is released only if its noisy count {rule}. N is {length}{lifted}.")]
     if request.share is not None:
         facts.append(("Share", f"and only if its noisy count is at least {request.share:.12g} of {length}."))
