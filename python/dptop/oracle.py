@@ -215,6 +215,12 @@ class LinearSketch(Summary):
     def _length(self) -> int:
         return self._sketch.length()
 
+    def _encode(self, record: bytes) -> bytes:
+        raise InvalidParameter("saving is not built yet")
+
+    def _decode(self, data: bytes) -> bytes:
+        raise InvalidParameter("saving is not built yet")
+
     def _snapshot(self) -> tuple[int]:
         return (self._length(),)
 

@@ -243,7 +243,7 @@ class Ledger:
     def _check_length(self, length: int | None) -> None:
         if self.closed:
             raise BudgetExhausted(
-                "a stream that was longer than its declared length, or was merged into another one, is not released: its"
+                "a stream that was longer than its declared length, or was merged into another, is not released: its"
                 " length is not found by asking again, and the other one is released for both. Count it again, with a"
                 " bound that you know without the data."
             )
