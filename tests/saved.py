@@ -22,7 +22,10 @@ KINDS = {int: 1, str: 2, bytes: 3}
 
 Label = int | str | bytes
 Counters = list[tuple[int, bytes]]
-"""Counts and encoded labels in the order of last occurrence, the longest ago first."""
+"""Counts and encoded labels in the order of last occurrence, the longest ago first; of Misra-Gries, of the labels."""
+
+MISRA_GRIES = 2
+"""The type of a saved Misra-Gries summary; SpaceSaving's is 1."""
 
 
 def encoded(label: Label, max_label_bytes: int = 4096) -> bytes:
@@ -53,6 +56,8 @@ class Saved:
     version: int = 1
     type: int = 1
     sections: int = 3
+    length: int = 0
+    """Of the stream; saved for Misra-Gries only."""
 
     @classmethod
     def parse(cls, data: bytes) -> Saved:
@@ -81,6 +86,9 @@ class Saved:
     def _read(self, body: bytes) -> list[Counters]:
         tables: list[Counters] = []
         at = 0
+        if self.type == MISRA_GRIES:
+            (self.length,) = struct.unpack_from("<Q", body)
+            at = 8
         for _ in range(self.partitions):
             (labels,) = struct.unpack_from("<Q", body, at)
             at += 8
@@ -100,6 +108,8 @@ class Saved:
             struct.pack("<Q", len(table)) + b"".join(struct.pack("<Q", count) + label for count, label in table)
             for table in self.counters
         )
+        if self.type == MISRA_GRIES:
+            counters = struct.pack("<Q", self.length) + counters
         return self.with_counters(counters)
 
     def with_counters(self, counters: bytes) -> bytes:

@@ -12,9 +12,12 @@ from hypothesis import strategies as st
 from dptop.reference.misra_gries import MisraGries
 from dptop.reference.space_saving import SpaceSaving
 from dptop.tie import Tie
+from native_misra_gries import run_native
 from neighbours import streams
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from neighbours import Stream
 
 State = dict[int, int]
@@ -41,7 +44,7 @@ class EvictsInTurn(MisraGries[int]):
             super()._occurrence(x)
 
 
-def run(stream: Stream, capacity: int, kind: type[MisraGries[int]] = MisraGries[int]) -> State:
+def run_reference(stream: Stream, capacity: int, kind: type[MisraGries[int]] = MisraGries[int]) -> State:
     summary = kind(capacity)
     for label in stream:
         summary.update(label)
@@ -65,8 +68,11 @@ def breaks_the_lemma(long: State, short: State, capacity: int) -> bool:
     return many or max(apart, default=0) > 1 or not (one_more or all_less)
 
 
+@pytest.mark.parametrize("run", [run_reference, run_native])
 @pytest.mark.parametrize(("capacity", "longest"), [(1, 7), (2, 8), (3, 8), (4, 8)])
-def test_neighbours_are_as_close_as_the_lemma_says(capacity: int, longest: int) -> None:
+def test_neighbours_are_as_close_as_the_lemma_says(
+    run: Callable[[Stream, int], State], capacity: int, longest: int
+) -> None:
     """All streams over small alphabets, every position of the item that the shorter one lacks.
 
     The replaced label depends on the order of labels: so the streams are taken under several renamings.
@@ -87,9 +93,9 @@ def test_broken_copies_break_the_lemma(kind: type[MisraGries[int]]) -> None:
     found = 0
     for capacity in (2, 3, 4):
         for stream in streams(8):
-            long = run(stream, capacity, kind)
+            long = run_reference(stream, capacity, kind)
             found += any(
-                breaks_the_lemma(long, run(stream[:at] + stream[at + 1 :], capacity, kind), capacity)
+                breaks_the_lemma(long, run_reference(stream[:at] + stream[at + 1 :], capacity, kind), capacity)
                 for at in range(len(stream))
             )
     assert found > 0
