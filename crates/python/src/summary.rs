@@ -1,4 +1,5 @@
-//! The class behind `dptop.SpaceSaving`, and Misra-Gries. A lock guards the tables, so that work goes on without the interpreter's lock.
+//! The class behind `dptop.SpaceSaving`, and Misra-Gries. A lock guards the tables, so that work goes on without the
+//! interpreter's lock.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -229,8 +230,8 @@ impl Counters {
     }
 
     /// The sum of all weights, and for each partition the minimum counter, which is 0 while a slot is free, and the
-    /// counters in the order of their labels' last occurrences, oldest first. Of Misra-Gries: 0, and the counters, zeros
-    /// included, in the order of the labels.
+    /// counters in the order of their labels' last occurrences, oldest first. Of Misra-Gries: 0, and the counters,
+    /// zeros included, in the order of the labels.
     fn snapshot(&self, py: Python<'_>) -> PyResult<(u64, Vec<Snapshot>)> {
         py.detach(|| {
             self.locked(|tables| {

@@ -63,8 +63,8 @@ impl TopEstimates {
         PyBytes::new(py, &self.identity)
     }
 
-    /// Check batches as what comes next in the stream, all or none, and take them into its length. Their items are to be
-    /// offered next; the reading has begun.
+    /// Check batches as what comes next in the stream, all or none, and take them into its length. Their items are to
+    /// be offered next; the reading has begun.
     fn begin(
         &self,
         py: Python<'_>,

@@ -5,8 +5,8 @@
 //! ([`label`]) in slots, where it finds them by hash (`slots.rs`). That of SpaceSaving (`table.rs`) asks its victims
 //! (`victims.rs`) which label to evict, that of Misra-Gries (`misra_gries.rs`) a heap; small tables stand side by side
 //! (`small_tables.rs`). A [`Sketch`] adds up weights in rows of cells (`cells.rs`), which hashes lead a label to
-//! ([`row_hash`]); [`TopEstimates`] track labels beside it. [`noise`] draws discrete Laplace and discrete Gaussian noise with integers only. [`wire`] is the
-//! saved form.
+//! ([`row_hash`]); [`TopEstimates`] track labels beside it. [`noise`] draws discrete Laplace and discrete Gaussian
+//! noise with integers only. [`wire`] is the saved form.
 #![deny(unsafe_code)] // cpu.rs alone allows it, and says why
 
 mod batch;

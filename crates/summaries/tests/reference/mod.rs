@@ -1,5 +1,5 @@
-//! The algorithms written out: slow, and short enough to be compared by eye with docs/privacy.md, "The variant", and with
-//! `python/dptop/reference/misra_gries.py`.
+//! The algorithms written out: slow, and short enough to be compared by eye with docs/privacy.md, "The variant", and
+//! with `python/dptop/reference/misra_gries.py`.
 
 use std::collections::BTreeMap;
 
