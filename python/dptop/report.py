@@ -142,7 +142,7 @@ class Release:
             yield "Intervals", f"low to high holds the true count of every released label at once {chance}."
         else:
             picked = ", and less often if top or share picked it by its noisy count" if p["top"] or p["share"] else ""
-            given = f"each label by itself, given that it passed the threshold{picked}"
+            given = f"each label by itself, given that it was released{picked}"
             yield "Intervals", f"low to high holds a label's true count {chance}, {given}."
         yield "Not covered", "timing, memory use, and the machine that holds the summary."
 

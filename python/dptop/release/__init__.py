@@ -80,7 +80,7 @@ def release(
         labels: for a sketch by itself: the labels to release, known without looking at the data.
         confidence: of the intervals, 0 < confidence < 1.
         simultaneous: whether all intervals hold at once, whatever is picked among them; they are wider. Otherwise each
-            holds by itself, given that its label passed the threshold, and less often if it was picked once more by its
+            holds by itself, given that its label was released, and less often if it was picked once more by its
             noisy count. By default True where `top` or `share` picks, else False.
         seed: for tests only: repeatable noise, and a result that is not private.
 
@@ -189,7 +189,7 @@ def release_as(request: Request, summary: Summary, seed: int | None = None) -> R
             "item_epsilon": float(request.per_item.epsilon),
             "item_delta": float(request.per_item.delta),
             "confidence": request.confidence,
-            "simultaneous": request.simultaneous,
+            "simultaneous": request.simultaneous or result.simultaneous,
         },
         facts=tuple(result.facts),
     )

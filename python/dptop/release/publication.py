@@ -33,6 +33,7 @@ class Published(NamedTuple):
         noisy_minimum: one for each partition, if minima are published.
         noisy_length: if one was drawn.
         private: False if a seed for tests made something that the promise rests on.
+        simultaneous: True if intervals hold at once whatever was asked for.
     """
 
     rows: list[Row]
@@ -41,6 +42,7 @@ class Published(NamedTuple):
     noisy_minimum: tuple[int, ...] = ()
     noisy_length: int | None = None
     private: bool = True
+    simultaneous: bool = False
 
 
 class Plan(NamedTuple):

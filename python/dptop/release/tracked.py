@@ -87,7 +87,9 @@ def _sketch_envelope(request: Request, tracked: Tracked, sketch: LinearSketch) -
         facts += [ASSUMED, ("Counts", _err_by(sketch))]
         parameters["threshold"] = envelope.threshold(bound, tracked.capacity)
         rows = rows_of(tracked, 0, kept, [estimates[x] for x in kept], ends)
-        return Published(rows, facts, parameters, noisy_length=public.noisy, private=not noisy.seeded)
+        # the same noise picked the labels: only intervals for all that might have been picked hold for those that were
+        private = not noisy.seeded
+        return Published(rows, facts, parameters, noisy_length=public.noisy, private=private, simultaneous=True)
 
     return Plan(ENVELOPE, split, publish)
 
@@ -151,7 +153,8 @@ def _stated_envelope(request: Request, tracked: Tracked, oracle: FrequencyOracle
         facts += _above_errors(request, tracked, envelope, bound, length_in_words(split, public.noisy))
         facts += [STATED, ("Counts", _as_stated(stated))]
         parameters = _declared(tracked) | {"threshold": envelope.threshold(bound, tracked.capacity)}
-        return Published(rows_of(tracked, 0, kept, values, ends), facts, parameters, noisy_length=public.noisy)
+        rows = rows_of(tracked, 0, kept, values, ends)
+        return Published(rows, facts, parameters, noisy_length=public.noisy, simultaneous=True)
 
     return Plan(ENVELOPE, split, publish)
 
