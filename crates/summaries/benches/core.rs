@@ -133,12 +133,12 @@ fn draws(c: &mut Criterion) {
 fn saved(c: &mut Criterion) {
     let mut filled = summary(RELEASED, 1);
     count(&mut filled, &zipf(ITEMS, LABELS, 1.1), Weights::Unit);
-    let bytes = wire::encode(&filled, b"");
+    let bytes = wire::counters::encode(&filled, b"");
     let mut group = c.benchmark_group("saved form");
     group.throughput(Throughput::Elements(RELEASED as u64));
-    group.bench_function("save", |b| b.iter(|| wire::encode(&filled, b"")));
+    group.bench_function("save", |b| b.iter(|| wire::counters::encode(&filled, b"")));
     group.bench_function("load", |b| {
-        b.iter(|| wire::decode(&bytes).expect("what encode wrote"));
+        b.iter(|| wire::counters::decode(&bytes).expect("what encode wrote"));
     });
     group.finish();
 }

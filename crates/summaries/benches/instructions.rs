@@ -44,11 +44,11 @@ const WORK: [(&str, fn()); 10] = [
     }),
     ("save", || {
         let summary = filled();
-        counted(|| wire::encode(&summary, b""));
+        counted(|| wire::counters::encode(&summary, b""));
     }),
     ("load", || {
-        let bytes = wire::encode(&filled(), b"");
-        counted(|| wire::decode(&bytes).expect("what encode wrote"));
+        let bytes = wire::counters::encode(&filled(), b"");
+        counted(|| wire::counters::decode(&bytes).expect("what encode wrote"));
     }),
 ];
 

@@ -37,6 +37,31 @@ impl Cells {
         Ok(Self { width, cells })
     }
 
+    /// Cells that were saved, as many as make whole rows.
+    pub(crate) fn restored(
+        width: usize,
+        saved: impl ExactSizeIterator<Item = i64>,
+    ) -> Result<Self, OutOfMemory> {
+        let mut cells = reserved(saved.len())?;
+        cells.extend(saved);
+        Ok(Self { width, cells })
+    }
+
+    /// Whether they may be those of a stream of that length, without noise. Each item adds its weight to one cell of a
+    /// row, with one sign or the other: so the sizes of a row's cells sum to the length or, where signs cancelled, to
+    /// less by an even number. Where rows give no signs of their own, all of them sum to the same.
+    pub(crate) fn could_count(&self, signs: bool, length: u64) -> bool {
+        let mut first = None;
+        self.rows().all(|row| {
+            let size = row.iter().map(|cell| u128::from(cell.unsigned_abs()));
+            let size: u128 = size.sum();
+            let sum: i128 = row.iter().copied().map(i128::from).sum();
+            let cancelled = u128::from(length).checked_sub(size);
+            cancelled.is_some_and(|cancelled| cancelled.is_multiple_of(2))
+                && (signs || *first.get_or_insert(sum) == sum)
+        })
+    }
+
     pub(crate) fn rows(&self) -> impl Iterator<Item = &[i64]> {
         self.cells.chunks_exact(self.width)
     }

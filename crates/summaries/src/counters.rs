@@ -168,6 +168,12 @@ pub struct Extent {
 }
 
 impl Extent {
+    /// That of a saved stream; `None` where there is a kind of label but no label, or the other way round, or the
+    /// length is out of range.
+    pub(crate) fn restored(kind: Option<Kind>, length: u64) -> Option<Self> {
+        (length <= MAX_LENGTH && kind.is_some() == (length > 0)).then_some(Self { kind, length })
+    }
+
     /// Go on with a batch that is to be counted next, or tell why it would be refused.
     ///
     /// # Errors

@@ -82,12 +82,17 @@ impl Keys {
             Ok(RowHash { a, b, c })
         };
         let rows = (0..depth).map(|_| row()).collect::<Result<_, _>>()?;
-        Ok(Self {
+        Ok(Self::restored(fingerprint, rows, seed.is_some()))
+    }
+
+    /// Keys that were saved.
+    pub(crate) fn restored(fingerprint: u64, rows: Vec<RowHash>, seeded: bool) -> Self {
+        Self {
             fingerprint,
             hash_key: HashKey::new(fingerprint),
             rows,
-            seeded: seed.is_some(),
-        })
+            seeded,
+        }
     }
 
     /// What keys the hash that makes fingerprints.

@@ -75,6 +75,23 @@ impl Sketch {
         })
     }
 
+    /// A sketch that was saved, its parts known to fit together.
+    pub(crate) fn restored(
+        parameters: SketchParameters,
+        keys: Keys,
+        seeded: bool,
+        extent: Extent,
+        cells: Cells,
+    ) -> Self {
+        Self {
+            parameters,
+            keys,
+            seeded,
+            extent,
+            cells,
+        }
+    }
+
     /// A sketch of nothing with the same keys, and an identity of its own: they can be merged.
     ///
     /// # Errors
@@ -340,12 +357,12 @@ impl Sketch {
         })
     }
 
-    /// The sum of the squared cells of each row. The cells of a row sum to no more than the length and the noise,
-    /// signs left out, so that their squares fit.
+    /// The sum of the squared cells of each row, or the largest number where that does not fit, which no noise makes
+    /// likely.
     pub fn squares(&self) -> Vec<u128> {
         let square = |&cell: &i64| u128::from(cell.unsigned_abs()).pow(2);
         self.rows()
-            .map(|row| row.iter().map(square).sum())
+            .map(|row| row.iter().map(square).fold(0, u128::saturating_add))
             .collect()
     }
 

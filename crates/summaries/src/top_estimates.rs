@@ -58,6 +58,16 @@ impl<L: Store> Table<L> {
         }
     }
 
+    /// Store a label's estimate after those of all others. False if it is tracked already or there is no room.
+    fn restore(&mut self, label: L::Ref<'_>, estimate: i64) -> bool {
+        let hash = self.slots.hash(label);
+        let new = !self.slots.full() && self.slots.find(hash, label).is_none();
+        if new {
+            self.offer(label, estimate);
+        }
+        new
+    }
+
     fn key(&self, place: usize) -> (i64, u64) {
         self.keys[self.heap[place] as usize]
     }
@@ -140,18 +150,20 @@ pub struct TopEstimates {
 }
 
 impl TopEstimates {
+    /// Whether the capacity and the length limit of labels are in range, see [`MAX_CAPACITY`] and [`MAX_LABEL_BYTES`].
+    pub fn valid(capacity: usize, max_label_bytes: u32) -> bool {
+        (1..=MAX_CAPACITY).contains(&capacity)
+            && (MIN_LABEL_BYTES..=MAX_LABEL_BYTES).contains(&max_label_bytes)
+    }
+
     /// No labels yet.
     ///
     /// # Panics
-    /// If the capacity or the length limit of labels is out of range, see [`MAX_CAPACITY`] and [`MAX_LABEL_BYTES`].
+    /// If a parameter is out of range, see [`valid`](Self::valid).
     pub fn new(capacity: usize, max_label_bytes: u32, identity: [u8; 16]) -> Self {
         assert!(
-            (1..=MAX_CAPACITY).contains(&capacity),
-            "capacity out of range"
-        );
-        assert!(
-            (MIN_LABEL_BYTES..=MAX_LABEL_BYTES).contains(&max_label_bytes),
-            "length limit out of range"
+            Self::valid(capacity, max_label_bytes),
+            "parameters out of range"
         );
         Self {
             capacity,
@@ -198,6 +210,32 @@ impl TopEstimates {
         estimate: i64,
     ) -> Result<(), ExtendError> {
         self.extent.hold(kind)?;
+        match (self.tables_for(label), label) {
+            (Tables::Integers(table), Label::Integer(label)) => table.offer(label, estimate),
+            (Tables::ByteStrings(table), Label::ByteString(label)) => table.offer(label, estimate),
+            _ => unreachable!("the kind was checked"),
+        }
+        Ok(())
+    }
+
+    /// Take a saved label and its estimate, those stored first before the others, before any item. False if it cannot
+    /// stand there: another kind, twice, no room, or too long.
+    pub(crate) fn restore(&mut self, kind: Kind, label: Label<'_>, estimate: i64) -> bool {
+        let limit = self.max_label_bytes as usize;
+        if self.extent.hold(kind).is_err() {
+            return false;
+        }
+        match (self.tables_for(label), label) {
+            (Tables::Integers(table), Label::Integer(label)) => table.restore(label, estimate),
+            (Tables::ByteStrings(table), Label::ByteString(label)) => {
+                label.bytes.len() <= limit && table.restore(label, estimate)
+            }
+            _ => false,
+        }
+    }
+
+    /// The tables, which are there from the first label on.
+    fn tables_for(&mut self, label: Label<'_>) -> &mut Tables {
         if let Tables::Empty = self.tables {
             let mut half = [0; 8];
             half.copy_from_slice(&self.identity[..8]);
@@ -207,12 +245,7 @@ impl TopEstimates {
                 Label::ByteString(_) => Tables::ByteStrings(Table::new(self.capacity, key)),
             };
         }
-        match (&mut self.tables, label) {
-            (Tables::Integers(table), Label::Integer(label)) => table.offer(label, estimate),
-            (Tables::ByteStrings(table), Label::ByteString(label)) => table.offer(label, estimate),
-            _ => unreachable!("the kind was checked"),
-        }
-        Ok(())
+        &mut self.tables
     }
 
     /// How many labels are tracked.

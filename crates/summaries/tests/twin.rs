@@ -54,10 +54,10 @@ fn counters(summary: &Counters, partition: usize) -> Vec<(i128, u64)> {
 }
 
 fn save_and_load(summary: Counters) -> Counters {
-    let bytes = wire::encode(&summary, b"record");
-    let (loaded, record) = wire::decode(&bytes).unwrap();
+    let bytes = wire::counters::encode(&summary, b"record");
+    let (loaded, record) = wire::counters::decode(&bytes).unwrap();
     assert_eq!(record, b"record");
-    assert_eq!(wire::encode(&loaded, b"record"), bytes);
+    assert_eq!(wire::counters::encode(&loaded, b"record"), bytes);
     loaded
 }
 
@@ -251,7 +251,7 @@ proptest! {
                 units.extend_integers(Items::all(1, |_| Some(Integer::from(label))), Weights::Unit, 1).unwrap();
             }
         }
-        prop_assert_eq!(wire::encode(&weighted, b""), wire::encode(&units, b""));
+        prop_assert_eq!(wire::counters::encode(&weighted, b""), wire::counters::encode(&units, b""));
     }
 
     /// Agarwal et al. 2012: what SpaceSaving with one counter more has above its minimum.
@@ -308,13 +308,13 @@ fn every_change_is_refused(mut summary: Counters) {
             1,
         )
         .unwrap();
-    let bytes = wire::encode(&summary, &[]);
+    let bytes = wire::counters::encode(&summary, &[]);
     for cut in 0..bytes.len() {
-        assert!(wire::decode(&bytes[..cut]).is_err());
+        assert!(wire::counters::decode(&bytes[..cut]).is_err());
     }
     for bit in 0..bytes.len() * 8 {
         let mut changed = bytes.clone();
         changed[bit / 8] ^= 1 << (bit % 8);
-        assert!(wire::decode(&changed).is_err());
+        assert!(wire::counters::decode(&changed).is_err());
     }
 }
