@@ -8,7 +8,7 @@ import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from dptop.errors import SourceError
+from dptop.errors import DptopError, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,6 +41,8 @@ def replacing(path: str | os.PathLike[str], *, private: bool) -> Iterator[Binary
             temporary.replace(target)
         finally:
             temporary.unlink(missing_ok=True)
+    except DptopError:  # tells of what was to be written, not of the path
+        raise
     except (OSError, ValueError, TypeError) as error:
         raise SourceError(f"{path!s}: cannot be written ({reason(error)}). Choose another path.") from None
 

@@ -12,6 +12,7 @@ from dptop._native import MAX_DEPTH, MAX_WIDTH
 from dptop.errors import IncompatibleSummaries, InvalidParameter
 from dptop.mechanism.sketch_noise import NOISES, SketchNoise
 from dptop.noise import seed_bytes
+from dptop.noise_record import noise_from_bytes, noise_to_bytes
 from dptop.parameters import one_of, whole_number
 from dptop.privacy import PrivacyParameters
 from dptop.source import open_labels, read_signed_weights
@@ -159,11 +160,15 @@ class LinearSketch(Summary):
 
     def empty_copy(self) -> Self:
         """Return a sketch with the same keys and no items, to count another part of a stream and to `merge` it."""
-        copy = type(self).__new__(type(self))
-        copy._noise = None
-        copy._sketch = self._sketch.empty_copy()
-        copy._start(self._budget)
-        return copy
+        return self._over(self._sketch.empty_copy(), None)
+
+    def _over(self, sketch: _native.Sketch, noise: SketchNoise | None) -> Self:
+        """Return another sketch of this type."""
+        other = type(self).__new__(type(self))
+        other._noise = noise
+        other._sketch = sketch
+        other._start(self._budget)
+        return other
 
     def with_noise(
         self, *, epsilon: float, delta: float | None = None, noise: str = "laplace", seed: int | None = None
@@ -194,12 +199,16 @@ class LinearSketch(Summary):
             made = SketchNoise.laplace(PrivacyParameters.of(epsilon, 0.5), self.depth)
         else:
             made = SketchNoise.gaussian(PrivacyParameters.of(epsilon, delta), self.depth)
-        copy = self.empty_copy()
-        copy._noise = made
         key = None if seed is None else seed_bytes(whole_number("seed", seed, 0, 2**63 - 1, "It is for tests only."))
-        copy._sketch = copy._sketch.noisy(made.numerator, made.variance, key)
-        copy._start(self._budget)
-        return copy
+        return self._noisy(made, key)
+
+    def _emptied(self) -> Self:
+        """Return a sketch with the same keys, no items, and fresh noise of the same law where this one has any."""
+        return self.empty_copy() if self._noise is None else self._noisy(self._noise)
+
+    def _noisy(self, noise: SketchNoise, key: bytes | None = None) -> Self:
+        """Return a sketch with the same keys, no items, and fresh noise."""
+        return self._over(self._sketch.empty_copy().noisy(noise.numerator, noise.variance, key), noise)
 
     @property
     def _identity(self) -> bytes:
@@ -216,10 +225,12 @@ class LinearSketch(Summary):
         return self._sketch.length()
 
     def _encode(self, record: bytes) -> bytes:
-        raise InvalidParameter("saving is not built yet")
+        return self._sketch.to_bytes(record, noise_to_bytes(self._noise))
 
     def _decode(self, data: bytes) -> bytes:
-        raise InvalidParameter("saving is not built yet")
+        self._sketch, record, noise = _native.Sketch.from_bytes(data)
+        self._noise = noise_from_bytes(noise, self.depth)
+        return record
 
     def _snapshot(self) -> tuple[int]:
         return (self._length(),)
@@ -251,6 +262,7 @@ class CountMin(LinearSketch):
     """
 
     _rule = "count-min"
+    _saved_as: ClassVar[int] = 3
 
 
 class CountSketch(LinearSketch):
@@ -277,6 +289,7 @@ class CountSketch(LinearSketch):
     """
 
     _rule = "count-sketch"
+    _saved_as: ClassVar[int] = 4
 
     @staticmethod
     def _depth(depth: int) -> int:

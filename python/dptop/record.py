@@ -1,6 +1,6 @@
 """The record that travels with a saved summary: its budget, what was spent, and whether its stream was read whole.
 
-It is the `record` section of the saved form (crates/summaries/src/wire.rs), little-endian:
+It is the `record` section of the saved form (crates/summaries/src/wire/mod.rs), little-endian:
 
     u8 flags (1: a budget follows, 2: the stream was cut short by an error, 4: closed to releases, 8: a length follows),
     [f64 epsilon, f64 delta], [u64 declared length],
@@ -18,7 +18,7 @@ from typing import Final
 from dptop.errors import CorruptSummary, InvalidParameter
 from dptop.privacy import ENTRY_IDENTITY_BYTES, EPSILON_STEP, Budget, LedgerRecord, PrivacyParameters, Spent
 
-__all__ = ["Record"]
+__all__ = ["Record", "saved_delta"]
 
 HAS_BUDGET: Final = 1
 INCOMPLETE: Final = 2
@@ -97,7 +97,9 @@ class Record:
             at += ENTRY_IDENTITY_BYTES
             contributions, epsilon, digits = ENTRY.unpack_from(data, at)
             at += ENTRY.size
-            delta = _delta(data[at : at + digits])
+            delta = saved_delta(data[at : at + digits])
+            if delta is None:
+                raise _corrupt()
             at += digits
             if contributions < 1:
                 raise _corrupt()
@@ -108,15 +110,14 @@ class Record:
         return cls(budget, ledger, incomplete=bool(flags & INCOMPLETE))
 
 
-def _delta(text: bytes) -> Decimal:
+def saved_delta(text: bytes) -> Decimal | None:
+    """Return a delta that was saved as text; None if it is no finite number, or of no sane size."""
     try:
         delta = Decimal(text.decode("ascii"))
     except (UnicodeDecodeError, InvalidOperation):
-        raise _corrupt() from None
+        return None
     exponent = delta.as_tuple().exponent  # a letter for infinities and NaN
-    if not (isinstance(exponent, int) and exponent >= DELTA_EXPONENT_MIN):
-        raise _corrupt()
-    return delta
+    return delta if isinstance(exponent, int) and exponent >= DELTA_EXPONENT_MIN else None
 
 
 def _corrupt() -> CorruptSummary:

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Summary", "label_limit", "load", "thread_count"]
 
+SAVED_MAGIC: Final = b"dptop\0\r\n"
+"""How the saved form begins."""
 SAVED_TYPE: Final = slice(10, 12)
-"""Where the saved form says which type of summary it is."""
+"""Where it says which type of summary it is."""
 
 
 class Summary(ABC):
@@ -35,7 +37,7 @@ class Summary(ABC):
     """
 
     _saved_as: ClassVar[int]
-    """The number of the type in the saved form (crates/summaries/src/wire.rs)."""
+    """The number of the type in the saved form (crates/summaries/src/wire/mod.rs)."""
     _types: ClassVar[dict[int, type[Summary]]] = {}
 
     def __init_subclass__(cls) -> None:
@@ -168,15 +170,27 @@ class Summary(ABC):
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise InvalidParameter(f"a saved summary is bytes; got {type(data).__name__}. Use dptop.load for a path.")
         data = bytes(data)
-        # whatever is not one of ours any of them refuses, and says why
-        kind = cls._types.get(int.from_bytes(data[SAVED_TYPE], "little"), next(iter(cls._types.values())))
-        if not issubclass(kind, cls):
-            raise CorruptSummary(f"the saved summary is not a {cls.__name__}. Use dptop.load, which reads every type.")
+        kind = cls._type_of(data)
         summary = kind.__new__(kind)
         record = Record.from_bytes(summary._decode(data))
         summary._start(record.budget, incomplete=record.incomplete)
         summary._ledger.unite(record.ledger)
         return summary
+
+    @classmethod
+    def _type_of(cls, data: bytes) -> type[Self]:
+        """Return the type that reads a saved form; of what is none, one that refuses it and says why."""
+        named = None
+        if data.startswith(SAVED_MAGIC):
+            named = cls._types.get(int.from_bytes(data[SAVED_TYPE], "little"))
+        if named is None:
+            return next((kind for kind in cls._types.values() if issubclass(kind, cls)), cls)
+        if not issubclass(named, cls):
+            raise CorruptSummary(
+                f"the saved summary is of another type: a {named.__name__}, which is not a {cls.__name__}."
+                " Use dptop.load, which reads every type."
+            )
+        return named
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the saved form to a file that only its owner can read; the old file or the new one, never a part.

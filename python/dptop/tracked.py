@@ -5,14 +5,17 @@ Own sketches count in Rust. An oracle of another library is asked item by item.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+import struct
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from dptop import _native
 from dptop._native import MAX_LABEL_BYTES, BatchWeights, SignedBatchWeights
 from dptop.counters import capacity_of, plain_labels
-from dptop.errors import InvalidParameter
+from dptop.errors import CorruptSummary, InvalidParameter
+from dptop.noise_record import noise_to_bytes
 from dptop.oracle import FrequencyOracle, LinearSketch
 from dptop.parameters import one_of
+from dptop.record import Record
 from dptop.source import open_labels
 from dptop.summary import Summary
 from dptop.tie import Tie
@@ -30,6 +33,10 @@ ESTIMATES: Final = "estimates"
 SPACE_SAVING: Final = "space-saving"
 CANDIDATES: Final = (SPACE_SAVING, ESTIMATES)
 
+PARAMETERS: Final = struct.Struct("<QBB")
+"""The `parameters` section of the saved form: capacity, and the places of candidates and tie in their lists."""
+TIES: Final = (Tie.LEAST_RECENT, Tie.MOST_RECENT)
+
 
 class Tracked(Summary):
     """The labels with the largest counts, for any frequency oracle: memory of the oracle and of `capacity` labels.
@@ -39,7 +46,8 @@ class Tracked(Summary):
 
     Args:
         oracle: an empty `CountMin` or `CountSketch`, whose shape, keys and noise are taken over: the summary counts
-            into a copy. Or any object that fits `FrequencyOracle`, which then belongs to the summary.
+            into a copy. Or any object that fits `FrequencyOracle`, which then belongs to the summary; such a summary is
+            not saved or copied.
         capacity: labels tracked at the most, 1 to 2^31; the paper's k-tilde.
         candidates: "space-saving", the default, or "estimates".
         tie: the tie rule of SpaceSaving.
@@ -56,6 +64,8 @@ class Tracked(Summary):
     >>> [row.item for row in dptop.release(words, epsilon=1.0, delta=1e-6)]
     ['a', 'b']
     """
+
+    _saved_as: ClassVar[int] = 6
 
     def __init__(
         self,
@@ -95,7 +105,11 @@ class Tracked(Summary):
 
     @property
     def oracle(self) -> LinearSketch | FrequencyOracle:
-        """What was handed over. An own sketch stays empty; another oracle is raw and private data."""
+        """What was handed over. An own sketch stays empty; another oracle is raw and private data.
+
+        Once the summary was saved and loaded, or copied, it is another empty sketch of the same shape and keys; noise
+        that came first is there too, and not the same: it was drawn anew.
+        """
         return self._oracle
 
     @property
@@ -177,10 +191,53 @@ class Tracked(Summary):
         return top.length(), [(0, [0] * top.tracked())]
 
     def _encode(self, record: bytes) -> bytes:
-        raise InvalidParameter("saving is not built yet")
+        oracle = self._oracle
+        if not isinstance(oracle, LinearSketch):
+            raise InvalidParameter(
+                "a summary that is saved or copied must count into a sketch of dptop, whose saved form is known; got"
+                f" {type(oracle).__name__}. Release it without, or track beside CountMin or CountSketch."
+            )
+        parameters = PARAMETERS.pack(self._capacity, CANDIDATES.index(self._candidates), TIES.index(self._tie))
+        sketch = self._cells.to_bytes(Record(oracle.budget).to_bytes(), noise_to_bytes(oracle.noise))
+        return _native.tracked_to_bytes(parameters, record, sketch, self._labelled.to_bytes(b""))
 
     def _decode(self, data: bytes) -> bytes:
-        raise InvalidParameter("saving is not built yet")
+        parameters, record, saved_sketch, saved_labels = _native.tracked_from_bytes(data)
+        try:
+            self._capacity, candidates, tie = PARAMETERS.unpack(parameters)
+            self._candidates, self._tie = CANDIDATES[candidates], TIES[tie]
+        except (struct.error, IndexError):
+            raise _corrupt() from None
+        counted = LinearSketch.from_bytes(saved_sketch)
+        self._sketch, self._tables, self._top = counted._sketch, None, None
+        if self._candidates == SPACE_SAVING:
+            self._tables, nothing = _native.Counters.from_bytes(saved_labels)
+            agree = (self._tables.algorithm, self._tables.partitions) == (self._tie.algorithm, 1)
+        else:
+            self._top, nothing = _native.TopEstimates.from_bytes(saved_labels)
+            agree = counted.noise is not None or all(abs(e) <= self._top.length() for e in self._top.stored())
+        incomplete = Record.from_bytes(record).incomplete
+        if nothing or not agree or not self._parts_agree(self._sketch, incomplete=incomplete):
+            raise _corrupt()
+        self._oracle = counted._emptied()
+        return record
+
+    def _parts_agree(self, sketch: _native.Sketch, *, incomplete: bool) -> bool:
+        """Whether the labels may be those of what the sketch has counted.
+
+        One of the two may have counted more where an input broke off, or is being read: it is never released then.
+        """
+        labelled = self._labelled
+        kinds = {labelled.kind, sketch.kind}
+        if (labelled.capacity, labelled.max_label_bytes) != (self._capacity, sketch.max_label_bytes):
+            return False
+        return len(kinds - {None}) <= 1 if incomplete else len(kinds) == 1 and labelled.length() == sketch.length()
 
     def _labels(self, partition: int, positions: Sequence[int]) -> list[Label]:
         return plain_labels(self._labelled.labels(partition, list(positions)))
+
+
+def _corrupt() -> CorruptSummary:
+    return CorruptSummary(
+        "the labels contradict the sketch beside them. Save the summary again, or read the stream again."
+    )

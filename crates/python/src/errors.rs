@@ -1,6 +1,7 @@
 //! Rust's errors as the ones of `dptop.errors`. None of them quotes an item.
 
 use dptop_summaries::ExtendError;
+use dptop_summaries::wire::Corrupt;
 use pyo3::prelude::*;
 
 pyo3::import_exception!(dptop.errors, CorruptSummary);
@@ -29,6 +30,12 @@ pub fn refused(error: ExtendError) -> PyErr {
             InvalidParameter::new_err(error.to_string())
         }
     }
+}
+
+pub fn corrupt(corrupt: Corrupt) -> PyErr {
+    CorruptSummary::new_err(format!(
+        "{corrupt}. Save the summary again, or read the stream again."
+    ))
 }
 
 pub fn no_entropy(error: impl std::fmt::Display) -> PyErr {

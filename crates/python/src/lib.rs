@@ -17,6 +17,7 @@ mod sketch;
 mod summary;
 mod table;
 mod top_estimates;
+mod tracked;
 mod weights;
 
 use std::borrow::Cow;
@@ -85,6 +86,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(discrete_laplace, module)?)?;
     module.add_function(wrap_pyfunction!(memory::memory_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(table::table_stream, module)?)?;
+    module.add_function(wrap_pyfunction!(tracked::tracked_from_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(tracked::tracked_to_bytes, module)?)?;
     let text_formats = dptop_readers::Format::ALL.map(|format| format.name());
     module.add("TEXT_FORMATS", PyTuple::new(module.py(), text_formats)?)?;
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;

@@ -4,15 +4,17 @@ use std::borrow::Cow;
 
 use dptop_summaries::row_hash::Keys;
 use dptop_summaries::sketch::{MergeError, NoisyError, OutOfMemory};
+use dptop_summaries::wire::sketch::{self as saved, ReadError};
 use dptop_summaries::{
     self as core, ExtendError, Integer, Items, Kind, SignedWeights, SketchParameters, SketchRule,
     noise,
 };
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::batch::{LabelBatch, Visit};
-use crate::errors::{IncompatibleSummaries, InvalidParameter, no_entropy, refused};
+use crate::errors::{IncompatibleSummaries, InvalidParameter, corrupt, no_entropy, refused};
 use crate::guarded::Guarded;
 use crate::label;
 use crate::memory::memory_bytes;
@@ -24,6 +26,8 @@ use crate::weights::{SignedBatchWeights, signed_weight_of};
 
 /// The numbers a, b, c of a row's hash.
 type RowKey = (u64, u64, u64);
+/// A sketch, the record, and what is said of its noise.
+type Read<'py> = (Sketch, Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 
 #[pyclass(frozen, module = "dptop._native")]
 pub struct Sketch {
@@ -53,6 +57,10 @@ impl Sketch {
         let made = made.map_err(|_| Self::too_large(&self.parameters))?;
         Ok(Self::of(made))
     }
+}
+
+fn no_memory() -> PyErr {
+    PyMemoryError::new_err("a sketch and its saved form must fit into memory together")
 }
 
 fn incompatible(error: MergeError) -> PyErr {
@@ -329,6 +337,37 @@ impl Sketch {
     /// Bytes of memory that the cells and keys take.
     fn heap_bytes(&self, py: Python<'_>) -> PyResult<usize> {
         self.sketch.with(py, |sketch| sketch.heap_bytes())
+    }
+
+    /// The saved form, with a record of what may be spent and what is to be said of the noise in the cells.
+    fn to_bytes<'py>(
+        &self,
+        py: Python<'py>,
+        record: Cow<'_, [u8]>,
+        noise: Cow<'_, [u8]>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let encode = |sketch: &mut core::Sketch| saved::encode(sketch, &record, &noise);
+        let encoded = py.detach(|| self.sketch.locked(encode))?;
+        let bytes = encoded.map_err(|OutOfMemory| no_memory())?;
+        PyBytes::new_with(py, bytes.len(), |out| {
+            out.copy_from_slice(&bytes);
+            Ok(())
+        })
+    }
+
+    /// The sketch, the record, and what was said of the noise.
+    #[staticmethod]
+    fn from_bytes<'py>(py: Python<'py>, data: Cow<'_, [u8]>) -> PyResult<Read<'py>> {
+        let read = py.detach(|| saved::decode(&data));
+        let saved = read.map_err(|error| match error {
+            ReadError::Corrupt(rule) => corrupt(rule),
+            ReadError::Memory(OutOfMemory) => no_memory(),
+        })?;
+        Ok((
+            Self::of(saved.sketch),
+            PyBytes::new(py, &saved.record),
+            PyBytes::new(py, &saved.noise),
+        ))
     }
 }
 

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::batch::LabelBatch;
-use crate::errors::{CorruptSummary, InvalidParameter, no_entropy, refused};
+use crate::errors::{InvalidParameter, corrupt, no_entropy, refused};
 use crate::guarded::Guarded;
 use crate::label::{self, Owned};
 use crate::sequence::{Item, with_item};
@@ -267,7 +267,7 @@ impl Counters {
         py: Python<'py>,
         record: Cow<'_, [u8]>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| self.locked(|tables| wire::encode(tables, &record)))?;
+        let bytes = py.detach(|| self.locked(|tables| wire::counters::encode(tables, &record)))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -277,11 +277,8 @@ impl Counters {
         py: Python<'py>,
         data: Cow<'_, [u8]>,
     ) -> PyResult<(Self, Bound<'py, PyBytes>)> {
-        let (summary, record) = py.detach(|| wire::decode(&data)).map_err(|corrupt| {
-            CorruptSummary::new_err(format!(
-                "{corrupt}. Save the summary again, or read the stream again."
-            ))
-        })?;
+        let read = py.detach(|| wire::counters::decode(&data));
+        let (summary, record) = read.map_err(corrupt)?;
         Ok((Self::of(summary), PyBytes::new(py, &record)))
     }
 }

@@ -1,12 +1,14 @@
 //! The class that tracks the labels with the largest estimates, for `dptop.Tracked`.
 
+use std::borrow::Cow;
+
 use dptop_summaries::label::ByteString;
-use dptop_summaries::{self as core, Kind, Label, Weights, noise};
+use dptop_summaries::{self as core, Kind, Label, Weights, noise, wire};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::batch::LabelBatch;
-use crate::errors::{InvalidParameter, no_entropy, refused};
+use crate::errors::{InvalidParameter, corrupt, no_entropy, refused};
 use crate::guarded::Guarded;
 use crate::label::{self, Owned};
 use crate::sequence::{Item, with_item};
@@ -15,11 +17,22 @@ use crate::weights::BatchWeights;
 
 #[pyclass(frozen, module = "dptop._native")]
 pub struct TopEstimates {
+    capacity: usize,
+    max_label_bytes: u32,
     identity: [u8; 16],
     pub top: Guarded<core::TopEstimates>,
 }
 
 impl TopEstimates {
+    fn of(top: core::TopEstimates) -> Self {
+        Self {
+            capacity: top.capacity(),
+            max_label_bytes: top.max_label_bytes(),
+            identity: top.identity(),
+            top: Guarded::new(top),
+        }
+    }
+
     /// The labels at some positions, copied.
     pub fn owned(
         &self,
@@ -43,19 +56,24 @@ impl TopEstimates {
 impl TopEstimates {
     #[new]
     fn new(capacity: usize, max_label_bytes: u32) -> PyResult<Self> {
-        let limits = core::counters::MIN_LABEL_BYTES..=core::counters::MAX_LABEL_BYTES;
-        if !(1..=core::counters::MAX_CAPACITY).contains(&capacity)
-            || !limits.contains(&max_label_bytes)
-        {
+        if !core::TopEstimates::valid(capacity, max_label_bytes) {
             return Err(InvalidParameter::new_err(
                 "a parameter of what tracks labels is out of range",
             ));
         }
         let identity = noise::identity().map_err(no_entropy)?;
-        Ok(Self {
-            identity,
-            top: Guarded::new(core::TopEstimates::new(capacity, max_label_bytes, identity)),
-        })
+        let top = core::TopEstimates::new(capacity, max_label_bytes, identity);
+        Ok(Self::of(top))
+    }
+
+    #[getter]
+    fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    #[getter]
+    fn max_label_bytes(&self) -> u32 {
+        self.max_label_bytes
     }
 
     #[getter]
@@ -155,5 +173,26 @@ impl TopEstimates {
     /// Bytes of memory that labels and estimates take; for benchmarks and tests.
     fn heap_bytes(&self, py: Python<'_>) -> PyResult<usize> {
         self.top.with(py, |top| top.heap_bytes())
+    }
+
+    fn to_bytes<'py>(
+        &self,
+        py: Python<'py>,
+        record: Cow<'_, [u8]>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let encode = |top: &mut core::TopEstimates| wire::top_estimates::encode(top, &record);
+        let bytes = py.detach(|| self.top.locked(encode))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// What tracked labels, and the record that was saved.
+    #[staticmethod]
+    fn from_bytes<'py>(
+        py: Python<'py>,
+        data: Cow<'_, [u8]>,
+    ) -> PyResult<(Self, Bound<'py, PyBytes>)> {
+        let read = py.detach(|| wire::top_estimates::decode(&data));
+        let (top, record) = read.map_err(corrupt)?;
+        Ok((Self::of(top), PyBytes::new(py, &record)))
     }
 }

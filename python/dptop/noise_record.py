@@ -1,0 +1,67 @@
+"""The noise that went into a sketch's cells before the first item, as it travels with the saved sketch.
+
+It is the `noise` section of the saved form (crates/summaries/src/wire/mod.rs), little-endian, empty without noise:
+
+    u8 kind (0 Laplace, 1 Gaussian), u64 epsilon in units of 2^-32, u64 epsilon of a cell in the same units, or the
+    variance, u16 length, delta as text
+
+The depth is that of the sketch.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+from dptop import gaussian
+from dptop.errors import CorruptSummary, InvalidParameter
+from dptop.mechanism.sketch_noise import SketchNoise
+from dptop.privacy import EPSILON_MAX, EPSILON_MIN, EPSILON_STEP, PrivacyParameters
+from dptop.record import saved_delta
+
+__all__ = ["noise_from_bytes", "noise_to_bytes"]
+
+LAPLACE: Final = 0
+GAUSSIAN: Final = 1
+NOISE: Final = struct.Struct("<BQQH")
+
+
+def noise_to_bytes(noise: SketchNoise | None) -> bytes:
+    """Return the noise as bytes."""
+    if noise is None:
+        return b""
+    kind, size = (LAPLACE, noise.numerator) if noise.variance is None else (GAUSSIAN, noise.variance)
+    delta = str(noise.state.delta).encode()
+    return NOISE.pack(kind, int(noise.state.epsilon / EPSILON_STEP), size, len(delta)) + delta
+
+
+def noise_from_bytes(data: bytes, depth: int) -> SketchNoise | None:
+    """Read the noise of a sketch with so many rows back.
+
+    Raises:
+        CorruptSummary: the bytes are not whole, or the noise does not hide what it says.
+    """
+    if not data:
+        return None
+    try:
+        noise = _read(data, depth)
+    except (struct.error, InvalidParameter):  # it ends too early, or holds an impossible number
+        noise = None
+    if noise is None or noise_to_bytes(noise) != data:
+        raise CorruptSummary("the noise in the cells contradicts itself. Save the sketch again.")
+    return noise
+
+
+def _read(data: bytes, depth: int) -> SketchNoise | None:
+    kind, steps, size, _ = NOISE.unpack_from(data)
+    delta = saved_delta(data[NOISE.size :])
+    epsilon = steps * EPSILON_STEP
+    if delta is None or not EPSILON_MIN <= epsilon <= EPSILON_MAX:
+        return None
+    state = PrivacyParameters(epsilon, delta)
+    if kind == LAPLACE:
+        noise = SketchNoise.laplace(state, depth)
+        return noise if noise.numerator == size and delta == 0 else None
+    if kind == GAUSSIAN and gaussian.delta(epsilon, size, depth) <= delta:
+        return SketchNoise(state, depth, variance=size)
+    return None
