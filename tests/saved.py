@@ -1,4 +1,4 @@
-"""The saved form taken apart and put together again, from its description in crates/summaries/src/wire.rs.
+"""The saved form taken apart and put together again, from its description in crates/summaries/src/wire/mod.rs.
 
 It is an implementation of its own: tests read the order of last occurrences with it, and write forms that no summary
 would.
@@ -147,7 +147,7 @@ def routing(summary: dptop.SpaceSaving, labels: list[Label]) -> dict[bytes, int]
 
 ELSEWHERE = """
 import sys, dptop
-summary = dptop.SpaceSaving.from_bytes(sys.stdin.buffer.read())
+summary = dptop.Summary.from_bytes(sys.stdin.buffer.read())
 dptop.release(summary, epsilon=1.0, delta=1e-6, **eval(sys.argv[1]))
 sys.stdout.buffer.write(summary.to_bytes())
 """
