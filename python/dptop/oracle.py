@@ -32,8 +32,8 @@ class FrequencyOracle(Protocol):
 
     The oracle is handed over empty and belongs to the summary from then on. What its estimates at the end are read from
     is private by itself, with the epsilon and delta that its envelope states: noise went into its cells before the
-    first item, say. An oracle whose noise comes at the end also has a method `noisy`, which is called once, at release,
-    and returns an oracle with fresh noise to read the final estimates from.
+    first item, say; it is released once. An oracle whose noise comes at the end also has a method `noisy`, which is
+    called once in each release and returns an oracle with fresh noise to read the final estimates from.
     """
 
     def update(self, item: Any, weight: int = 1) -> object:
@@ -140,8 +140,8 @@ class LinearSketch(Summary):
         released no more.
 
         Raises:
-            IncompatibleSummaries: another type, width, depth or length limit, other keys or another kind of label, or
-                noise in either; nothing has changed then.
+            IncompatibleSummaries: another type, width, depth or length limit, other keys or another kind of label,
+                noise in either, or one that was merged into another before; nothing has changed then.
         """
         if type(other) is not type(self) or other is self:
             raise IncompatibleSummaries(
@@ -151,6 +151,11 @@ class LinearSketch(Summary):
         if self._noise or other._noise:
             raise IncompatibleSummaries(
                 "sketches with noise do not merge: it would be there twice. Merge, then add it."
+            )
+        if self._ledger.closed or other._ledger.closed:
+            raise IncompatibleSummaries(
+                "sketches that are released no more do not merge: one of them was merged already, or was longer than"
+                " its declared length. Merge each part once."
             )
         if not (self._releasable and other._releasable):
             raise IncompatibleSummaries("sketches merge once their inputs are read. Wait for every extend().")
@@ -175,7 +180,8 @@ class LinearSketch(Summary):
     ) -> Self:
         """Return an empty sketch with the same keys whose cells hold noise before the first item, as the paper has it.
 
-        Everything read from it, once, at the end, is (epsilon, delta)-private; with Laplace noise delta is 0.
+        Everything read from it, once, at the end, is (epsilon, delta)-private; with Laplace noise delta is 0. So it has
+        no budget: of two releases, between which the stream grew, the difference would be without noise.
 
         Args:
             epsilon: 2^-20 <= epsilon <= 64; rounded down to a multiple of 2^-32.
@@ -184,12 +190,17 @@ class LinearSketch(Summary):
             seed: for tests only: repeatable noise, and a result that is not private.
 
         Raises:
-            InvalidParameter: a value out of range, or a sketch that has counted something or has noise.
+            InvalidParameter: a value out of range, or a sketch that has counted something, or has noise or a budget.
         """
         one_of("noise", noise, NOISES)
         if self._length() or self._noise:
             raise InvalidParameter(
                 "noise must come before the first item; this sketch has items or noise. Use a new one."
+            )
+        if self._budget is not None:
+            raise InvalidParameter(
+                "noise before the first item must hide a single release; this sketch has a budget for more. Leave the"
+                " budget out, or the noise for the release."
             )
         if (delta is None) != (noise == NOISES[0]):
             raise InvalidParameter(

@@ -211,6 +211,20 @@ class Ledger:
         """Allow no further release, also of copies, whatever the budget."""
         self.unite(LedgerRecord(closed=True))
 
+    def hand_over(self) -> None:
+        """Close it for the summary that takes over from this one.
+
+        Raises:
+            InvalidParameter: it is closed already, or something was released: there is nothing to hand over.
+        """
+        with self._lock:
+            if self.closed or self.entries:
+                raise InvalidParameter(
+                    "noise in the cells must hide one stream; this sketch was released, or handed over before."
+                    " Make another one with with_noise()."
+                )
+            self.closed = True
+
     def record(self) -> LedgerRecord:
         """Return what there is now, for a saved copy."""
         return LedgerRecord(dict(self.entries), self.length, self.closed)  # no lock: each is taken in one step
@@ -243,9 +257,9 @@ class Ledger:
     def _check_length(self, length: int | None) -> None:
         if self.closed:
             raise BudgetExhausted(
-                "a stream that was longer than its declared length, or was merged into another, is not released: its"
-                " length is not found by asking again, and the other one is released for both. Count it again, with a"
-                " bound that you know without the data."
+                "a stream that was longer than its declared length, or was merged into another or handed to Tracked, is"
+                " not released: its length is not found by asking again, and the other one is released for both. Count"
+                " it again, with a bound that you know without the data."
             )
         if length is not None and self.length not in (None, length):
             raise InvalidParameter(

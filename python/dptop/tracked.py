@@ -46,15 +46,17 @@ class Tracked(Summary):
 
     Args:
         oracle: an empty `CountMin` or `CountSketch`, whose shape, keys and noise are taken over: the summary counts
-            into a copy. Or any object that fits `FrequencyOracle`, which then belongs to the summary; such a summary is
-            not saved or copied.
+            into a copy. One with noise in its cells is handed over once, and not released itself. Or any object that
+            fits `FrequencyOracle`, which then belongs to the summary; such a
+            summary is not saved or copied.
         capacity: labels tracked at the most, 1 to 2^31; the paper's k-tilde.
         candidates: "space-saving", the default, or "estimates".
         tie: the tie rule of SpaceSaving.
-        budget: what all releases of this stream may spend together; by default there is one release, of any size.
+        budget: what all releases of this stream may spend together; by default there is one release, of any size, and
+            there is never more than one of an oracle with noise before the first item.
 
     Raises:
-        InvalidParameter: a value out of range, an oracle that has counted something, or no oracle.
+        InvalidParameter: a value out of range, an oracle that has counted something or was handed over, or no oracle.
 
     Source: section 5 of the paper; docs/privacy.md sections 15 and 16.
 
@@ -87,9 +89,8 @@ class Tracked(Summary):
                 raise InvalidParameter(
                     "oracle must be empty when it is handed over; this one has counted something. Use a new one."
                 )
-            self._sketch = oracle._sketch.copy()
             limit = oracle.max_label_bytes
-        elif isinstance(oracle, FrequencyOracle):
+        elif isinstance(oracle, FrequencyOracle) and not isinstance(oracle, type):
             limit = MAX_LABEL_BYTES  # it is asked for labels as they came
         else:
             raise InvalidParameter(
@@ -101,7 +102,16 @@ class Tracked(Summary):
         else:
             self._top = _native.TopEstimates(self._capacity, limit)
         self._oracle = oracle
+        if budget is not None and not self._noise_is_fresh:
+            raise InvalidParameter(
+                "noise before the first item must hide a single release; got a budget for more. Leave the budget out,"
+                " or draw the noise at release: with an oracle of another library, by a method noisy."
+            )
+        if isinstance(oracle, LinearSketch):
+            self._sketch = oracle._sketch.copy()
         self._start(budget)
+        if isinstance(oracle, LinearSketch) and oracle.noise is not None:
+            oracle._ledger.hand_over()  # two streams with the same noise would differ by what it hides
 
     @property
     def oracle(self) -> LinearSketch | FrequencyOracle:
@@ -126,6 +136,13 @@ class Tracked(Summary):
     def tie(self) -> Tie:
         """The tie rule of SpaceSaving. Public."""
         return self._tie
+
+    @property
+    def _noise_is_fresh(self) -> bool:
+        """Whether each release draws noise of its own, and none is in the cells before the first item."""
+        if isinstance(self._oracle, LinearSketch):
+            return self._oracle.noise is None
+        return hasattr(self._oracle, "noisy")
 
     def __repr__(self) -> str:
         return f"Tracked({self._oracle!r}, capacity={self._capacity}, candidates={self._candidates!r})"
