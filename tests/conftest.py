@@ -1,4 +1,4 @@
-"""Fixtures of the command line's tests: run it in this process, with real file descriptors."""
+"""Fixtures: the command line run in this process, with real file descriptors; releases without noise."""
 
 from __future__ import annotations
 
@@ -11,11 +11,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from dptop import noise
 from dptop.cli import main
 from dptop.files import FileLabels
+from dptop.release import public_labels, tracked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from fractions import Fraction
+
+    from dptop import _native
+    from dptop.mechanism import SketchNoise
+    from dptop.oracle import LinearSketch
 
 
 class Outcome(NamedTuple):
@@ -54,3 +61,31 @@ def dptop_command(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest
     yield run
     os.dup2(own_stdin, 0)
     os.close(own_stdin)
+
+
+class Drawn(NamedTuple):
+    """What noise a release asked for: epsilon and number of draws by the way of counters and lengths, and of cells."""
+
+    counters: list[tuple[Fraction, int]]
+    cells: list[SketchNoise]
+
+
+@pytest.fixture
+def no_noise(monkeypatch: pytest.MonkeyPatch) -> Drawn:
+    """Make all noise of a release zero, also that of cells, and note what was asked for."""
+    drawn = Drawn([], [])
+
+    def zeros(epsilon: Fraction, count: int, seed: int | None = None) -> list[int]:
+        drawn.counters.append((epsilon, count))
+        return [0] * count
+
+    def copied(
+        cells: _native.Sketch, sketch: LinearSketch, made: SketchNoise, seed: int | None = None
+    ) -> _native.Sketch:
+        drawn.cells.append(made)
+        return cells.copy()
+
+    monkeypatch.setattr(noise, "draw", zeros)
+    monkeypatch.setattr(tracked, "noisy_cells", copied)
+    monkeypatch.setattr(public_labels, "noisy_cells", copied)
+    return drawn

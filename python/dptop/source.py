@@ -12,10 +12,12 @@ from dptop._native import ArrowStream, BatchWeights, LabelBatch, SignedBatchWeig
 from dptop.errors import InvalidParameter, MissingExtra, UnsupportedLabel
 from dptop.files import FileLabels
 
-__all__ = ["open_labels", "read_signed_weights", "read_weights", "rereadable"]
+__all__ = ["open_labels", "read_both_weights", "read_signed_weights", "read_weights", "rereadable"]
 
 ITEMS_PER_BATCH: Final = 65_536
 """Items taken from an iterable at a time."""
+
+UNSIGNED: Final = "from 0 to 2**63 - 1"
 
 REREADABLE_TYPES: Final[tuple[type[Any], ...]] = (
     LabelBatch,
@@ -92,7 +94,17 @@ def read_weights(weights: Any) -> BatchWeights:
     Raises:
         InvalidParameter: a weight that is not a whole number from 0 to 2^63 - 1.
     """
-    return BatchWeights(_numbers(weights, "from 0 to 2**63 - 1"))
+    return BatchWeights(_numbers(weights, UNSIGNED))
+
+
+def read_both_weights(weights: Any) -> tuple[BatchWeights, SignedBatchWeights]:
+    """Return weights that are not negative, also as a sketch takes them.
+
+    Raises:
+        InvalidParameter: a weight that is not a whole number from 0 to 2^63 - 1.
+    """
+    numbers = _numbers(weights, UNSIGNED)
+    return BatchWeights(numbers), SignedBatchWeights(numbers)
 
 
 def read_signed_weights(weights: Any) -> SignedBatchWeights:

@@ -5,18 +5,19 @@ Own sketches count in Rust. An oracle of another library is asked item by item.
 
 from __future__ import annotations
 
+import operator
 import struct
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from dptop import _native
-from dptop._native import MAX_LABEL_BYTES, BatchWeights, SignedBatchWeights
+from dptop._native import MAX_LABEL_BYTES
 from dptop.counters import capacity_of, plain_labels
 from dptop.errors import CorruptSummary, InvalidParameter
 from dptop.noise_record import noise_to_bytes
 from dptop.oracle import FrequencyOracle, LinearSketch
 from dptop.parameters import one_of
 from dptop.record import Record
-from dptop.source import open_labels
+from dptop.source import read_both_weights
 from dptop.summary import Summary
 from dptop.tie import Tie
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from dptop.label import Label
     from dptop.privacy import Budget
 
-__all__ = ["ESTIMATES", "SPACE_SAVING", "Tracked"]
+__all__ = ["ESTIMATES", "SPACE_SAVING", "Tracked", "whole_estimate"]
 
 ESTIMATES: Final = "estimates"
 SPACE_SAVING: Final = "space-saving"
@@ -36,6 +37,28 @@ CANDIDATES: Final = (SPACE_SAVING, ESTIMATES)
 PARAMETERS: Final = struct.Struct("<QBB")
 """The `parameters` section of the saved form: capacity, and the places of candidates and tie in their lists."""
 TIES: Final = (Tie.LEAST_RECENT, Tie.MOST_RECENT)
+MAX_ESTIMATE: Final = 2**63 - 1
+
+
+def whole_estimate(estimate: object) -> int:
+    """Return what an oracle of another library estimated.
+
+    Raises:
+        InvalidParameter: no whole number, or above 2^63 - 1 or below its negative.
+
+    >>> whole_estimate(7)
+    7
+    """
+    try:
+        number = None if isinstance(estimate, bool) else operator.index(estimate)  # type: ignore[arg-type]  # the point
+    except TypeError:
+        number = None
+    if number is None or not -MAX_ESTIMATE <= number <= MAX_ESTIMATE:
+        found = "a number out of that range" if number is not None else f"a value of type {type(estimate).__name__}"
+        raise InvalidParameter(
+            f"an oracle's estimate must be a whole number within 2**63; got {found}. Round it in the oracle."
+        )
+    return number
 
 
 class Tracked(Summary):
@@ -47,8 +70,7 @@ class Tracked(Summary):
     Args:
         oracle: an empty `CountMin` or `CountSketch`, whose shape, keys and noise are taken over: the summary counts
             into a copy. One with noise in its cells is handed over once, and not released itself. Or any object that
-            fits `FrequencyOracle`, which then belongs to the summary; such a
-            summary is not saved or copied.
+            fits `FrequencyOracle`, which then belongs to the summary; such a summary is not saved or copied.
         capacity: labels tracked at the most, 1 to 2^31; the paper's k-tilde.
         candidates: "space-saving", the default, or "estimates".
         tie: the tie rule of SpaceSaving.
@@ -175,8 +197,7 @@ class Tracked(Summary):
         self.extend([item], [weight])
 
     def _read_weights(self, weights: Any) -> Any:
-        batches = list(open_labels(weights))
-        return BatchWeights(batches), SignedBatchWeights(batches)
+        return read_both_weights(weights)
 
     def _count(self, batches: list[LabelBatch], weights: Any, threads: int, reading: Reading) -> None:
         counts, signed = weights or (None, None)
@@ -194,7 +215,7 @@ class Tracked(Summary):
                 if item is not None and weight:
                     self._oracle.update(item, weight)
                     if self._top is not None:
-                        self._top.offer(item, self._oracle.estimate(item))
+                        self._top.offer(item, whole_estimate(self._oracle.estimate(item)))
 
     def _length(self) -> int:
         return self._labelled.length()

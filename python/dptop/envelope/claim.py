@@ -76,6 +76,8 @@ class Envelope:
         over: g1.
         beta: 0 <= beta < 1/2: more would cost all there is of delta.
         state: the privacy of what the final estimates are read from.
+        under: how far below f the estimates at the end may be, within beta too; None if that is not claimed. Privacy
+            does not need it: it makes the upper end of intervals.
     """
 
     over_tracking: int
@@ -83,10 +85,12 @@ class Envelope:
     over: int
     beta: Decimal
     state: PrivacyParameters
+    under: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("over_tracking", "under_tracking", "over"):
-            whole_number(name, getattr(self, name), 0, LARGEST_ERROR, "State the error in items, rounded up.")
+        for name in ("over_tracking", "under_tracking", "over", "under"):
+            if (error := getattr(self, name)) is not None or name != "under":
+                whole_number(name, error, 0, LARGEST_ERROR, "State the error in items, rounded up.")
         if not isinstance(self.beta, Decimal) or not Decimal(0) <= self.beta < Decimal("0.5"):
             raise InvalidParameter(
                 f"beta must be a decimal with 0 <= beta < 1/2; got {shown(self.beta)}. State larger errors."
@@ -116,7 +120,7 @@ class Envelope:
         beta = real_number("beta", beta, "0 <= beta < 1/2", lambda x: 0 <= x < 0.5, "State larger errors.")
         delta = real_number("delta", delta, "0 <= delta < 1", lambda x: 0 <= x < 1, "0 is what Laplace noise has.")
         state = PrivacyParameters(exact_epsilon(epsilon), as_written(delta))
-        return cls(over, under, over, as_written(beta), state)
+        return cls(over, under, over, as_written(beta), state, under)
 
     @property
     def total(self) -> PrivacyParameters:

@@ -133,12 +133,12 @@ def plan(request: Request, summary: Summary) -> Plan:
         raise InvalidParameter(
             f"mechanism must be one for a {type(summary).__name__}: {choices}; got {mechanism!r}. Choose one of them."
         )
-    for name, given, kinds in (
-        ("noise", request.noise, (Tracked, LinearSketch)),
-        ("labels", request.labels, LinearSketch),
-    ):
-        if given is not None and not isinstance(summary, kinds):
-            raise InvalidParameter(f"{name} is for sketches; got one for a {type(summary).__name__}. Leave it out.")
+    counted_by = summary.oracle if isinstance(summary, Tracked) else summary
+    for name, given, has_cells in (("noise", request.noise, counted_by), ("labels", request.labels, summary)):
+        if given is not None and not isinstance(has_cells, LinearSketch):
+            raise InvalidParameter(
+                f"{name} must be left out but for sketches of dptop; got one for a {type(has_cells).__name__}."
+            )
     return plans[mechanism](request, summary)
 
 

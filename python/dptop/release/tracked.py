@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from dptop import noise
+from dptop._native import MAX_LENGTH
 from dptop.envelope import Envelope, LabelEnvelope, beta_within, fixed_labels, noise_at_release, noise_first
 from dptop.errors import InvalidParameter
 from dptop.mechanism import ENVELOPE, SELECTED, StableThreshold
@@ -13,7 +14,7 @@ from dptop.oracle import CountMin, LinearSketch
 from dptop.privacy import PRECISE, PrivacyParameters, floor_epsilon
 from dptop.release.publication import LAPLACE, Facts, Plan, Published, length_in_words, noise_in_words, rows_of
 from dptop.release.sketch import around, error_of, held, noise_fact, noise_of, noisy_cells, sketch_in_words
-from dptop.tracked import ESTIMATES, SPACE_SAVING
+from dptop.tracked import ESTIMATES, SPACE_SAVING, whole_estimate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -148,7 +149,7 @@ def _stated_envelope(request: Request, tracked: Tracked, oracle: FrequencyOracle
         estimates = _ask(oracle, tracked._labels(0, range(len(snapshot[1][0][1]))))
         kept = _kept(request, tracked, envelope, estimates, public, bound)
         values = [estimates[x] for x in kept]
-        ends = [held(v, v - stated.over, v + stated.under_tracking) for v in values]
+        ends = [held(v, v - stated.over, MAX_LENGTH if stated.under is None else v + stated.under) for v in values]
         facts: Facts = [_counted_by(tracked, type(oracle).__name__)]
         facts += _above_errors(request, tracked, envelope, bound, length_in_words(split, public.noisy))
         facts += [STATED, ("Counts", _as_stated(stated))]
@@ -212,7 +213,7 @@ def _estimates(tracked: Tracked, noisy: _native.Sketch, snapshot: CountersSnapsh
 def _ask(oracle: FrequencyOracle, labels: Sequence[object]) -> list[int]:
     """Return the final estimates of an oracle of another library."""
     final = oracle.noisy() if hasattr(oracle, "noisy") else oracle
-    return [int(final.estimate(label)) for label in labels]
+    return [whole_estimate(final.estimate(label)) for label in labels]
 
 
 def _kept(
@@ -348,4 +349,6 @@ def _err_by(sketch: LinearSketch) -> str:
 
 
 def _as_stated(stated: Envelope) -> str:
-    return f"a count is at most {stated.over} above the true count, as the oracle states."
+    above = f"a count is at most {stated.over} above the true count"
+    below = "how far below is not stated" if stated.under is None else f"at most {stated.under} below"
+    return f"{above} and {below}, as the oracle states."
