@@ -76,19 +76,23 @@ class SketchNoise:
         return cls(parameters, depth, variance=variance)
 
     @classmethod
-    def of(cls, kind: str | None, whole: PrivacyParameters, depth: int) -> tuple[SketchNoise, Decimal]:
+    def of(
+        cls, kind: str | None, whole: PrivacyParameters, depth: int, *, parts: int = 2
+    ) -> tuple[SketchNoise, Decimal]:
         """Return the noise for a part of epsilon, and what it leaves of delta for what else there is to pay.
 
-        Laplace noise leaves all of delta, Gaussian noise half. Without a kind it is the one that spreads less.
+        Laplace noise leaves all of delta, Gaussian noise half; none if there is nothing else, and delta has one part.
+        Without a kind it is the one that spreads less.
         """
         if kind == LAPLACE:
             return cls.laplace(whole, depth), whole.delta
-        half = PRECISE.divide(whole.delta, 2)
         if kind == GAUSSIAN:
-            return cls.gaussian(PrivacyParameters(whole.epsilon, half), depth), PRECISE.subtract(whole.delta, half)
-        laplace = cls.of(LAPLACE, whole, depth)
+            # rounded as the context says, and what is left exactly: the two never sum to more
+            own = whole.delta if parts == 1 else PRECISE.divide(whole.delta, parts)
+            return cls.gaussian(PrivacyParameters(whole.epsilon, own), depth), PRECISE.subtract(whole.delta, own)
+        laplace = cls.of(LAPLACE, whole, depth, parts=parts)
         try:
-            other = cls.of(GAUSSIAN, whole, depth)
+            other = cls.of(GAUSSIAN, whole, depth, parts=parts)
         except InvalidParameter:  # beyond what Gaussian noise is made for
             return laplace
         return other if other[0].deviation < laplace[0].deviation else laplace

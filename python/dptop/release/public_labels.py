@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Set
+from typing import TYPE_CHECKING, Any
 
-from dptop._native import MAX_LENGTH
-from dptop.errors import InvalidParameter
+from dptop import _native
+from dptop._native import MAX_LENGTH, Reading
+from dptop.errors import InvalidParameter, UnsupportedLabel
 from dptop.mechanism import PUBLIC_LABELS
 from dptop.oracle import CountMin
 from dptop.release.publication import Facts, Plan, Published, length_in_words
@@ -13,8 +15,10 @@ from dptop.release.sketch import around, error_of, held, noise_fact, noise_of, n
 from dptop.report import Row
 from dptop.search import smallest_by_bisection
 from dptop.source import open_labels
+from dptop.tie import Tie
 
 if TYPE_CHECKING:
+    from dptop.label import Label
     from dptop.oracle import LinearSketch
     from dptop.release.request import Request
 
@@ -29,13 +33,17 @@ def by_public_labels(request: Request, sketch: LinearSketch) -> Plan:
             " data, or count with dptop.Tracked, which finds them."
         )
     split = request.split()
-    made, _ = noise_of(request, sketch, split.labels)
-    labels = list(dict.fromkeys(request.labels))
-    batches = list(open_labels(labels))
+    made, _ = noise_of(request, sketch, split.labels, parts=1)
+    labels = _declared(request.labels)
+    holder = _held(labels, sketch.max_label_bytes)
 
     def publish(snapshot: tuple[int], seed: int | None) -> Published:
         noisy = noisy_cells(sketch._sketch, sketch, made, seed)
-        estimates = [estimate for batch in batches for estimate in noisy.estimate(batch)]
+        estimates = [0] * len(labels)
+        _, [(_, numbers)] = holder.snapshot()
+        # by this way, labels of another kind than the stream's have estimates too: a refusal would tell what it holds
+        for number, estimate in zip(numbers, noisy.estimates_of(holder, 0, list(range(len(numbers)))), strict=True):
+            estimates[number - 1] = estimate
         beta, noisy_length = 1 - request.confidence, None
         least = None
         if request.share is not None:
@@ -72,3 +80,28 @@ def by_public_labels(request: Request, sketch: LinearSketch) -> Plan:
         return Published(rows, facts, parameters, noisy_length=noisy_length, private=not noisy.seeded)
 
     return Plan(PUBLIC_LABELS, split, publish)
+
+
+def _declared(labels: Any) -> list[Label]:
+    """Return declared labels as plain Python objects, each once, or refuse them."""
+    if isinstance(labels, Mapping):
+        raise InvalidParameter("labels must be a list of labels; got a mapping. Pass its keys.")
+    try:
+        source = open_labels(list(labels) if isinstance(labels, Set) else labels)  # a set's order does not matter here
+        found: dict[Any, None] = {item: None for batch in source for item in batch.to_list()}
+    except (InvalidParameter, UnsupportedLabel):
+        raise InvalidParameter(
+            "labels must be a list of int, str or bytes, all of one kind;"
+            f" got {type(labels).__name__}. Wrap a single one: labels=[label]."
+        ) from None
+    if None in found:
+        raise InvalidParameter("labels must not have nulls; got one. Drop it.")
+    return list(found)
+
+
+def _held(labels: list[Label], max_label_bytes: int) -> _native.Counters:
+    """Return what a sketch reads labels from: the first has the counter 1, the second 2, and so on."""
+    holder = _native.Counters(Tie.LEAST_RECENT.algorithm, max(1, len(labels)), 1, max_label_bytes)
+    weights = _native.BatchWeights([_native.LabelBatch.from_sequence(list(range(1, len(labels) + 1)))])
+    holder.extend([_native.LabelBatch.from_sequence(labels)], weights, 1, Reading())
+    return holder

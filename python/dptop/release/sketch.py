@@ -11,6 +11,7 @@ from dptop.errors import InvalidParameter
 from dptop.mechanism import GAUSSIAN, SketchNoise
 from dptop.noise import seed_bytes
 from dptop.oracle import CountSketch, LinearSketch
+from dptop.privacy import PRECISE
 from dptop.release.publication import noise_in_words
 from dptop.search import smallest_by_bisection
 
@@ -30,26 +31,31 @@ CELLS_SEED: Final = 2 * (MAX_LENGTH + 1)
 """Added to a seed for tests: the noise of cells must not repeat that of counters or length."""
 
 
-def noise_of(request: Request, sketch: LinearSketch, whole: PrivacyParameters) -> tuple[SketchNoise, Decimal]:
+def noise_of(
+    request: Request, sketch: LinearSketch, whole: PrivacyParameters, *, parts: int = 2
+) -> tuple[SketchNoise, Decimal]:
     """Return the noise of the cells for a part of epsilon, and what it leaves of delta.
+
+    Where labels have to be paid for as well, delta has two parts.
 
     Raises:
         InvalidParameter: the sketch has noise already, and that does not fit.
     """
     made = sketch.noise
     if made is None:
-        return SketchNoise.of(request.noise, whole, sketch.depth)
+        return SketchNoise.of(request.noise, whole, sketch.depth, parts=parts)
     if request.noise not in (None, made.kind):
         raise InvalidParameter(
             f"noise must be that which is in the cells, {made.kind!r}; got {request.noise!r}. Leave it out."
         )
-    if made.state.epsilon > whole.epsilon or made.state.delta >= whole.delta:
+    left = PRECISE.subtract(whole.delta, made.state.delta)  # exact, whatever the context of the caller
+    if made.state.epsilon > whole.epsilon or left < 0 or (parts > 1 and not left):
         raise InvalidParameter(
             "epsilon and delta must cover the noise in the cells,"
-            f" ({float(made.state.epsilon)!r}, {made.state.delta:.6g}), and leave a delta for the labels;"
+            f" ({float(made.state.epsilon)!r}, {made.state.delta:.6g}), and leave a delta for labels that are selected;"
             f" got ({float(whole.epsilon)!r}, {whole.delta:.6g}) for both. Release with more, or count with more noise."
         )
-    return made, whole.delta - made.state.delta
+    return made, left
 
 
 def noisy_cells(cells: _native.Sketch, sketch: LinearSketch, noise: SketchNoise, seed: int | None) -> _native.Sketch:
