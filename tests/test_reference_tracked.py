@@ -16,6 +16,8 @@ from sketching import twin_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from dptop.oracle import LinearSketch
+
 Label = int | str | bytes
 SKETCHES: dict[str, Callable[..., dptop.CountMin | dptop.CountSketch]] = {
     "count-min": dptop.CountMin,

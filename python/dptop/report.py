@@ -124,7 +124,7 @@ class Release:
     def _facts(self) -> Iterator[tuple[str, str]]:
         p = self.parameters
         if not self.private:
-            yield "NOT PRIVATE", "a seed for tests determined the noise; this result protects nobody."
+            yield "NOT PRIVATE", "a seed for tests determined noise or hashes; this result protects nobody."
         yield "Protected", f"{self.unit}."
         guarantee = f"({self.epsilon:.12g}, {self.delta:.12g})-differential privacy for this release as a whole;"
         yield "Guarantee", f"{guarantee} replacing an item instead costs (2 epsilon, (1 + e^epsilon) delta)."
