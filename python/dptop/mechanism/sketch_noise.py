@@ -42,7 +42,7 @@ class SketchNoise:
 
     >>> parameters = PrivacyParameters.of(1.0, 1e-6)
     >>> SketchNoise.laplace(parameters, depth=4).scale, SketchNoise.gaussian(parameters, depth=25).variance
-    (4.0, 469)
+    (4.0, 447)
     """
 
     state: PrivacyParameters
