@@ -77,7 +77,8 @@ def _sketch_envelope(request: Request, tracked: Tracked, sketch: LinearSketch) -
         facts: Facts = [_counted_by(tracked, sketch_in_words(sketch)), noise_fact(sketch, made, seed)]
         parameters = _declared(tracked) | _of_sketch(sketch, made)
         if envelope is None:
-            facts.append(("Nothing released", _too_small(sketch, bound)))
+            alike = tracked.candidates == ESTIMATES and error.pairs >= beta
+            facts.append(("Nothing released", _too_alike(bound) if alike else _too_small(sketch, bound)))
             return Published([], facts, parameters, noisy_length=public.noisy, private=not noisy.seeded)
         estimates = _estimates(tracked, noisy, snapshot)
         kept = _kept(request, tracked, envelope, estimates, public, bound)
@@ -340,6 +341,14 @@ def _above_errors(
 def _too_small(sketch: LinearSketch, bound: int) -> str:
     memory = f"{sketch_in_words(sketch)} cannot tell labels from the errors of a stream of {bound} items"
     return f"{memory} at this epsilon and delta. Give it more memory, or use mechanism 'selected'."
+
+
+def _too_alike(bound: int) -> str:
+    chance = f"that any two labels of a stream of {bound} items share one is likelier than delta allows"
+    return (
+        f"labels are counted by 64-bit fingerprints, and {chance}. Release with a larger delta, or track labels by"
+        " candidates='space-saving'."
+    )
 
 
 def _err_by(sketch: LinearSketch) -> str:
