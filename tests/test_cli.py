@@ -37,6 +37,8 @@ import pytest
 from conftest import Outcome
 from containers import COMPRESSIONS, CONTAINERS, SECRET, arrow_stream, parquet
 from dptop.intervals import quantile
+from dptop.mechanism import SketchNoise
+from dptop.privacy import PrivacyParameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -97,11 +99,79 @@ def test_a_wrong_number_is_refused_before_anything_is_read(dptop_command: Comman
     assert_refused(dptop_command("top", "missing", f"{option}={value}"), 2, rule)
 
 
+WRONG_OF_SKETCHES = {
+    "--width": ["0", "-1", "2.5", "abc", "True", "1e3", "2147483649"],
+    "--depth": ["0", "-1", "2.5", "abc", "65537"],
+    "--capacity": ["0", "2.5", "1000000000000"],
+    "--candidates": ["", "wrong", "Estimates"],
+    "--noise": ["", "none", "gauss"],
+}
+
+
+@pytest.mark.parametrize("summary", ["count-min", "count-sketch"])
+@pytest.mark.parametrize(
+    ("option", "value"), [(option, value) for option, values in WRONG_OF_SKETCHES.items() for value in values]
+)
+def test_a_wrong_shape_of_a_sketch_is_refused_before_anything_is_read(
+    dptop_command: Command, summary: str, option: str, value: str
+) -> None:
+    """What shapes a sketch is told with its rule, its value and a remedy, like other numbers."""
+    rule = rf"^dptop: {option[2:]} must be .*; got '?{re.escape(value)}'?\. [A-Z].*\."
+    assert_refused(dptop_command("top", "missing", "--summary", summary, f"{option}={value}"), 2, rule)
+
+
 CONTRADICTIONS: dict[str, tuple[tuple[str, ...], str]] = {
     "an unknown format": (("--format", "xml"), "format must be one of .*'jsonl'.*; got 'xml'"),
     "an unknown summary": (("--summary", "bloom"), "summary must be one of .*; got 'bloom'"),
     "an unknown mechanism": (("--mechanism", "magic"), "mechanism must be one of .*; got 'magic'"),
     "the paper's mechanism without a share": (("--mechanism", "paper"), "must have a share"),
+    "the paper's mechanism for Misra-Gries": (
+        ("--summary", "misra-gries", "--mechanism", "paper", "--share", "0.1"),
+        "must be one for a MisraGries: 'misra-gries', 'misra-gries-published'; got 'paper'",
+    ),
+    "an envelope of SpaceSaving": (("--mechanism", "envelope"), "one for a SpaceSaving: .*; got 'envelope'"),
+    "an envelope of Misra-Gries": (
+        ("--summary", "misra-gries", "--mechanism", "envelope"),
+        "one for a MisraGries: .*; got 'envelope'",
+    ),
+    "the noisy minimum of a sketch": (
+        ("--summary", "count-min", "--mechanism", "stable-threshold"),
+        "one for a Tracked: 'selected', 'envelope'; got 'stable-threshold'",
+    ),
+    "declared labels, of which there are none": (
+        ("--summary", "count-sketch", "--mechanism", "public-labels"),
+        "one for a Tracked: .*; got 'public-labels'",
+    ),
+    "a selection from estimates": (
+        ("--summary", "count-min", "--candidates", "estimates", "--mechanism", "selected"),
+        "must have candidates of SpaceSaving; got candidates='estimates'",
+    ),
+    "noise of cells without cells": (("--noise", "gaussian"), "noise is for sketches"),
+    "noise of cells for Misra-Gries": (("--summary", "misra-gries", "--noise", "laplace"), "noise is for sketches"),
+    "partitions of Misra-Gries": (
+        ("--summary", "misra-gries", "--partitions", "2"),
+        "partitions is for space-saving; got 2 for misra-gries. Leave",
+    ),
+    "partitions of a sketch": (
+        ("--summary", "count-min", "--partitions", "2"),
+        "for space-saving; got 2 for count-min",
+    ),
+    "cells of SpaceSaving": (("--width", "100"), "width is for count-min and count-sketch; got 100 for space-saving"),
+    "rows of Misra-Gries": (("--summary", "misra-gries", "--depth", "5"), "depth is for .*; got 5 for misra-gries"),
+    "candidates of SpaceSaving": (("--candidates", "estimates"), "candidates is for .* for space-saving. Leave"),
+    "a median of an even number of rows": (("--summary", "count-sketch", "--depth", "4"), "depth must be odd.*; got 4"),
+    "more cells than memory": (
+        ("--summary", "count-min", "--width", "2147483647", "--depth", "65536"),
+        r"must fit into memory; got width 2147483647 and depth 65536, which take \d{16} bytes\. Use a smaller",
+    ),
+    "an epsilon too small for so many rows": (
+        ("--summary", "count-min", "--epsilon", "1e-6", "--width", "1", "--depth", "65536"),
+        r"epsilon / depth must be at least 2\*\*-32",
+    ),
+    "Gaussian noise beyond its limits": (
+        ("--summary", "count-min", "--noise", "gaussian", "--delta", "1e-301"),
+        "delta must be .*1e-300 <= delta",
+    ),
     "two forms of output": (("--json", "--table"), "exclude each other"),
     "a form and a file": (("--json", "-o", "x.csv"), "exclude each other"),
     "an output of no known form": (("-o", "x.txt"), r"output must end in .*\.csv.*; got '\.txt'\. Rename"),
@@ -134,6 +204,18 @@ def test_help_and_version_are_results(dptop_command: Command) -> None:
     assert (helped.code, helped.err) == (0, "")
     assert b"--epsilon" in helped.out
     assert dptop_command().code == 2
+
+
+def test_the_help_names_what_there_is_to_choose_from(dptop_command: Command) -> None:
+    """Every summary, every mechanism that finds labels, both ways to track them and both kinds of noise."""
+    words = re.sub(r"[^\w,.-]+", " ", dptop_command("top", "--help").out.decode())
+    for choices in (
+        "space-saving, misra-gries, count-min, count-sketch.",
+        "stable-threshold, paper, misra-gries, misra-gries-published, selected, envelope",
+        "space-saving or estimates.",
+        "laplace or gaussian.",
+    ):
+        assert choices in words
 
 
 def test_lines_have_no_columns(dptop_command: Command) -> None:
@@ -501,6 +583,103 @@ def test_the_paper_s_mechanism_releases_by_share(dptop_command: Command) -> None
     refused = dptop_command(*arguments, "--partitions", 2, *EXACT, stdin=lines)
     assert (refused.code, refused.out) == (2, b"")
     assert "must have one table" in refused.err
+
+
+FLIGHTS = b"year,carrier,tailnum,dest\n" + b"".join(
+    b"2013,UA,%s,IAH\n" % tail for i in range(400) for tail in (b"N1", b"NA", b"", b"N2" if i % 2 else b"N%d" % (9 + i))
+)
+"""In the form of the demo's table: 400 of one aircraft, 200 of another, 200 that occur once, and two forms of nulls."""
+CHOSEN = ("--column", "tailnum", "--null", "NA", "--epsilon", "8", "--delta", "1e-9")
+KEPT = {b"N1": 400, b"N2": 200}
+NEAR = 60
+"""How far a noisy count may be from the true one. A label that occurs once passes with a chance of delta at most."""
+BY_EVERY_SUMMARY: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    # name -> arguments, what the guarantee in words says
+    "space-saving": (("--summary", "space-saving"), ("Counted by: SpaceSaving, capacity 300",)),
+    "misra-gries": (("--summary", "misra-gries"), ("Counted by: MisraGries, capacity 300",)),
+    "misra-gries, published": (
+        ("--summary", "misra-gries", "--mechanism", "misra-gries-published", "--length", "1000"),
+        ("MisraGries, capacity 300", "at most 3, which high allows for", "at most 1000 items"),
+    ),
+    "count-min": (("--summary", "count-min"), ("CountMin, 4 rows of 65536 cells; labels by SpaceSaving",)),
+    "count-sketch": (("--summary", "count-sketch"), ("CountSketch, 7 rows of 65536 cells; labels by SpaceSaving",)),
+    "count-min, declared length": (("--summary", "count-min", "--length", "1000"), ("at most 1000 items",)),
+    "count-min, envelope": (
+        ("--summary", "count-min", "--mechanism", "envelope"),
+        ("CountMin, 21 rows of 65536 cells; labels by SpaceSaving", "Assumed: rows hash labels", "the noisy length"),
+    ),
+    "count-sketch, envelope": (
+        ("--summary", "count-sketch", "--mechanism", "envelope", "--width", "1000", "--length", "800"),
+        ("CountSketch, 61 rows of 1000 cells; labels by SpaceSaving", "N is the declared length 800"),
+    ),
+    "count-min, estimates": (
+        ("--summary", "count-min", "--candidates", "estimates", "--noise", "laplace"),
+        ("CountMin, 21 rows of 65536 cells; the 300 labels with the largest estimates seen", "discrete Laplace"),
+    ),
+    "count-sketch, estimates": (
+        ("--summary", "count-sketch", "--candidates", "estimates", "--mechanism", "envelope", "--depth", "31"),
+        ("CountSketch, 31 rows of 65536 cells; the 300 labels with the largest estimates seen",),
+    ),
+    "count-min, Gaussian noise": (("--summary", "count-min", "--noise", "gaussian"), ("discrete Gaussian of scale",)),
+}
+
+
+@pytest.mark.parametrize(("arguments", "words"), BY_EVERY_SUMMARY.values(), ids=BY_EVERY_SUMMARY)
+@pytest.mark.parametrize("share", [(), ("--share", "0.1")], ids=["all", "share"])
+def test_every_summary_releases_what_is_frequent(
+    dptop_command: Command, arguments: tuple[str, ...], words: tuple[str, ...], share: tuple[str, ...]
+) -> None:
+    """On a table like the demo's each finds the two frequent aircraft, about as often as they flew, and says how."""
+    outcome = dptop_command(
+        "top", "-", "--format", "csv", *CHOSEN, "--capacity", 300, *arguments, *share, stdin=FLIGHTS
+    )
+    found = rows(outcome)
+    assert list(found) == list(KEPT)
+    for label, count in KEPT.items():
+        assert abs(found[label] - count) <= NEAR, "once in a million runs"
+    for word in words:
+        assert word in outcome.err
+
+
+def test_an_envelope_that_cannot_be_met_says_why(dptop_command: Command) -> None:
+    """It releases nothing, and what would help depends on what is missing: cells, or a delta for equal fingerprints.
+
+    At delta = 1e-9 and a million items, (10^6)^2 / 2^65 = 2.7e-8 is more than there is; at 1e-6 it is not.
+    """
+    arguments = ("top", "-", "--summary", "count-min", "--candidates", "estimates", "--length", 10**6)
+    for more, why in (
+        ((), "64-bit fingerprints.* 1000000 items.* larger delta, or track labels by candidates='space-saving'"),
+        (("--delta", "1e-6", "--width", 2), "21 rows of 2 cells cannot tell labels.* Give it more memory"),
+    ):
+        outcome = dptop_command(*arguments, *more, stdin=b"a\n" * 10_000)
+        assert outcome.out == HEADER
+        assert re.search(f"^Nothing released: .*{why}", outcome.err, re.MULTILINE), outcome.err
+    assert list(rows(dptop_command(*arguments, "--delta", "1e-6", stdin=b"a\n" * 10_000))) == [b"a"]
+
+
+def test_misra_gries_has_no_upper_end_without_a_length(dptop_command: Command) -> None:
+    """As the words say; a declared length gives one."""
+    arguments = ("top", "-", "--summary", "misra-gries", *EXACT)
+    outcome = dptop_command(*arguments, stdin=b"a\n" * COPIES)
+    assert outcome.out == HEADER + b"a,50,50,%d\n" % (2**63 - 1)
+    assert "high is 2^63 - 1" in outcome.err
+    outcome = dptop_command(*arguments, "--length", 2**17, stdin=b"a\n" * COPIES)
+    assert outcome.out == HEADER + b"a,50,50,51\n"
+
+
+def test_noise_of_cells_stays_near() -> None:
+    """The precondition of the test above: its noise exceeds `NEAR` in the cells of two labels with chance below 1e-6.
+
+    Each part of epsilon = 8 is at least what is taken for it here: half for the cells where labels are selected, 98 %
+    where a noisy length is taken; a quarter of delta.
+    """
+    for epsilon, kind, depth in (
+        *((3.9, None, 4), (3.9, None, 7), (3.9, "gaussian", 4)),
+        *((7.84, None, 21), (7.84, "laplace", 21), (7.84, None, 31), (7.84, None, 61)),
+    ):
+        noise, _ = SketchNoise.of(kind, PrivacyParameters.of(epsilon, 2.5e-10), depth)
+        assert 2 * 2 * depth * noise.cells.tail(NEAR) < 1e-6
+    assert quantile(Fraction(39, 10), Decimal("1e-7")) < NEAR / 4
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7])

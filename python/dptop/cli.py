@@ -19,9 +19,11 @@ import typer
 import dptop
 from dptop.errors import DptopError, InvalidParameter, MissingExtra, SourceError
 from dptop.files import FORMATS, FileLabels, is_stdin, read_labels
+from dptop.mechanism import ENVELOPE, NOISES, PUBLIC_LABELS
 from dptop.parameters import one_of, shown
-from dptop.release import Request, plan, release_as
+from dptop.release import PLANS, Request, plan, release_as
 from dptop.summary import thread_count
+from dptop.tracked import CANDIDATES, ESTIMATES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,8 +34,13 @@ __all__ = ["main"]
 
 SPACE_SAVING, MISRA_GRIES, COUNT_MIN, COUNT_SKETCH = "space-saving", "misra-gries", "count-min", "count-sketch"
 SUMMARIES: Final = (SPACE_SAVING, MISRA_GRIES, COUNT_MIN, COUNT_SKETCH)
-DEPTHS: Final = {COUNT_MIN: 15, COUNT_SKETCH: 31}
-"""Rows of a sketch where none are asked for: what Laplace and Gaussian noise leave best at usual epsilons."""
+MECHANISMS: Final = tuple(dict.fromkeys(name for plans in PLANS.values() for name in plans if name != PUBLIC_LABELS))
+"""Those for summaries that find labels, the best for each summary first."""
+WIDTH: Final = 65_536
+DEPTHS: Final = {COUNT_MIN: (4, 21), COUNT_SKETCH: (7, 61)}
+"""Rows of a sketch where none are asked for: with `selected`, where more rows only add noise to the counts that are
+read from them, and with `envelope`, whose threshold many rows lower: about the best at width 65,536, epsilon 1 and
+delta 1e-9 for a million to ten million items. From 51 rows on CountSketch can bound the squares there."""
 OUTPUTS: Final = (".csv", ".jsonl", ".parquet")
 INTERRUPTED: Final = 130
 UsageError: Final[Any] = typer.BadParameter.__base__
@@ -42,6 +49,10 @@ UsageError: Final[Any] = typer.BadParameter.__base__
 
 class _InterruptedOutput(KeyboardInterrupt):
     """An interruption after the noise was drawn, while the result was written."""
+
+
+def _depths(envelope: int) -> str:
+    return " and ".join(f"{depths[envelope]} of {name}" for name, depths in DEPTHS.items())
 
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
@@ -103,24 +114,37 @@ def top(
     partitions: Annotated[int, typer.Option(help="Tables that share the capacity.", parser=_whole, metavar="N")] = 1,
     threads: Annotated[int, typer.Option(help="Workers that share the partitions.", parser=_whole, metavar="N")] = 1,
     summary: Annotated[str, typer.Option(help=f"One of {', '.join(SUMMARIES)}.", metavar="NAME")] = SUMMARIES[0],
-    width: Annotated[int, typer.Option(help="Cells in a row of a sketch.", parser=_whole, metavar="N")] = 65_536,
+    width: Annotated[
+        int | None,
+        typer.Option(help=f"Cells in a row of a sketch, {WIDTH:,} by default.", parser=_whole, metavar="N"),
+    ] = None,
     depth: Annotated[
-        int | None, typer.Option(help="Rows of a sketch: 15 or, of count-sketch, 31.", parser=_whole, metavar="N")
+        int | None,
+        typer.Option(
+            help=f"Rows of a sketch. By default {_depths(0)}; with envelope {_depths(1)}.",
+            parser=_whole,
+            metavar="N",
+        ),
     ] = None,
     candidates: Annotated[
-        str, typer.Option(help="What tracks labels beside a sketch: space-saving or estimates.", metavar="NAME")
-    ] = "space-saving",
+        str | None,
+        typer.Option(help=f"What tracks labels beside a sketch: {' or '.join(CANDIDATES)}.", metavar="NAME"),
+    ] = None,
     mechanism: Annotated[
         str | None,
         typer.Option(
-            help="By default the best for the summary; others: paper (with --share), envelope.", metavar="NAME"
+            help=f"By default the best for the summary. All: {', '.join(MECHANISMS)}; paper needs --share.",
+            metavar="NAME",
         ),
     ] = None,
     noise: Annotated[
-        str | None, typer.Option(help="In the cells of a sketch: laplace or gaussian.", metavar="NAME")
+        str | None, typer.Option(help=f"In the cells of a sketch: {' or '.join(NOISES)}.", metavar="NAME")
     ] = None,
     length: Annotated[
-        int | None, typer.Option(help="Public upper bound on the number of items.", parser=_whole, metavar="N")
+        int | None,
+        typer.Option(
+            help="Public upper bound on the number of items; misra-gries needs it for high.", parser=_whole, metavar="N"
+        ),
     ] = None,
     json: Annotated[  # noqa: FBT002 - a flag of the command
         bool, typer.Option("--json", help="Write JSON lines to stdout.")
@@ -141,7 +165,9 @@ def top(
     request = Request(
         epsilon=epsilon, delta=delta, top=top_, share=share, length=length, mechanism=mechanism, noise=noise
     )
-    counted = _summary(summary, capacity, partitions, width, depth, candidates)
+    envelope = mechanism == ENVELOPE or (mechanism is None and candidates == ESTIMATES)
+    sketch = {"width": width, "depth": depth, "candidates": candidates}
+    counted = _summary(summary, capacity, partitions, sketch, envelope=envelope)
     plan(request, counted)  # refuses what cannot be released before anything is read
     thread_count(threads)
     inputs = [read_labels(file, column=column, format=format_, nulls=null or ()) for file in files]
@@ -159,19 +185,29 @@ def top(
         raise _InterruptedOutput from None
 
 
-def _summary(
-    name: str, capacity: int, partitions: int, width: int, depth: int | None, candidates: str
-) -> dptop.Summary:
-    """Return an empty summary of the kind that is asked for."""
+def _summary(name: str, capacity: int, partitions: int, sketch: dict[str, Any], *, envelope: bool) -> dptop.Summary:
+    """Return an empty summary of the kind that is asked for. What is said of others is refused, not passed over."""
     one_of("summary", name, SUMMARIES)
+    if name != SPACE_SAVING:
+        _only(SPACE_SAVING, name, {"partitions": None if partitions == 1 else partitions})
+    if name not in DEPTHS:
+        _only(f"{COUNT_MIN} and {COUNT_SKETCH}", name, sketch)
     if name == SPACE_SAVING:
         return dptop.SpaceSaving(capacity, partitions=partitions)
-    if partitions != 1:
-        raise InvalidParameter(f"partitions are for space-saving; got {shown(partitions)} for {name}. Leave them out.")
     if name == MISRA_GRIES:
         return dptop.MisraGries(capacity)
-    sketch = dptop.CountMin if name == COUNT_MIN else dptop.CountSketch
-    return dptop.Tracked(sketch(width, DEPTHS[name] if depth is None else depth), capacity, candidates)
+    chosen: dict[str, Any] = {"width": WIDTH, "depth": DEPTHS[name][envelope], "candidates": CANDIDATES[0]}
+    chosen |= {option: value for option, value in sketch.items() if value is not None}
+    one_of("candidates", chosen["candidates"], CANDIDATES)  # before the cells, which may be many
+    oracle = dptop.CountMin if name == COUNT_MIN else dptop.CountSketch
+    return dptop.Tracked(oracle(chosen["width"], chosen["depth"]), capacity, chosen["candidates"])
+
+
+def _only(summaries: str, name: str, given: dict[str, object]) -> None:
+    """Refuse the first option that is given though it is for other summaries."""
+    for option, value in given.items():
+        if value is not None:
+            raise InvalidParameter(f"{option} is for {summaries}; got {shown(value)} for {name}. Leave it out.")
 
 
 def _count(summary: dptop.Summary, inputs: list[FileLabels], threads: int, advance: Callable[[int], None]) -> None:
