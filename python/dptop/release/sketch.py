@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["around", "error_of", "noise_fact", "noise_of", "noisy_cells", "sketch_in_words"]
 
 NARROWEST_FOR_SQUARES: Final = 17
+MOST_FOR_SQUARES: Final = 15 / 16
+"""Of the chance that is allowed, the most that a bound on the squares may take: what is left raises the errors little,
+and a bound that is better than length^2 lowers them by far."""
 SHARING: Final = Fraction(1, 2**64)
 """The chance that two labels have one fingerprint, and so all cells."""
 CELLS_SEED: Final = 2 * (MAX_LENGTH + 1)
@@ -72,14 +75,14 @@ def error_of(
     """Return the chances that estimates err, on streams of at most `length` items.
 
     For CountSketch the squares come from the noisy rows, which costs nothing, where the chance that this fails leaves
-    half of what is `allowed`; else they are at most length^2. Which of the two is decided by public numbers only.
+    enough of what is `allowed`; else they are at most length^2. Which of the two is decided by public numbers only.
     """
     length = max(1, length)
     if not isinstance(sketch, CountSketch):
         return CountMinError(sketch.width, sketch.depth, length, noise.cells, sharing=SHARING)
     once = squares_failure(sketch.depth)
     squares = length**2
-    if sketch.width >= NARROWEST_FOR_SQUARES and once <= allowed / 2:
+    if sketch.width >= NARROWEST_FOR_SQUARES and once <= allowed * MOST_FOR_SQUARES:
         squares = squares_bound(noisy.squares(), width=sketch.width, length=length, noise=noise.cells)
     else:
         once = 0.0

@@ -67,7 +67,8 @@ def _sketch_envelope(request: Request, tracked: Tracked, sketch: LinearSketch) -
         public = split.public_length(snapshot[0], seed)
         bound = _for_both(public)
         noisy = noisy_cells(tracked._cells, sketch, made, seed)
-        error = error_of(sketch, noisy, made, bound, float(beta))
+        allowed = left if tracked.candidates == SPACE_SAVING else beta
+        error = error_of(sketch, noisy, made, bound, float(allowed))
         envelope: Envelope | LabelEnvelope | None
         if tracked.candidates == SPACE_SAVING:
             envelope = fixed_labels(error, delta=left, capacity=tracked.capacity, tie=tracked.tie, state=made.state)
