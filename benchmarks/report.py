@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import psutil
 
 from benchmarks import goals
+from benchmarks.markdown import table
 from benchmarks.peers import DISTRIBUTIONS
 from benchmarks.plan import (
     CAPACITIES,
@@ -29,7 +30,7 @@ from benchmarks.plan import (
 from benchmarks.results import NotMeasuredError, Results
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
 __all__ = ["Run", "page"]
 
@@ -116,12 +117,6 @@ def page(results: Results, run: Run) -> str:
     return "\n".join(section.rstrip() + "\n" for section in sections if section)
 
 
-def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    head = list(head)
-    lines = [head, ["---"] * len(head), *rows]
-    return "".join(f"| {' | '.join(text.replace('|', chr(92) + '|') for text in line)} |\n" for line in lines)
-
-
 def _figure(results: Results, field: str, measurement: tuple[str, str, int], form: str, unit: float = 1) -> str:
     try:
         if field == "cpu_ns":
@@ -163,7 +158,7 @@ def _fewer_runs(results: Results, run: Run) -> str:
     if not fewer:
         return ""
     rows = ((name, "; ".join(dict.fromkeys(streams)), str(runs)) for (name, runs), streams in fewer.items())
-    return f"## Fewer runs than {run.rounds}\n\n" + _table(("row", "streams", "runs"), rows)
+    return f"## Fewer runs than {run.rounds}\n\n" + table(("row", "streams", "runs"), rows)
 
 
 def _machine(run: Run) -> str:
@@ -193,7 +188,7 @@ def _machine(run: Run) -> str:
         ("Python", platform.python_version()),
         ("packages", ", ".join(versions)),
     )
-    return "## Machine and versions\n\n" + _table(("what", "which"), rows)
+    return "## Machine and versions\n\n" + table(("what", "which"), rows)
 
 
 def _processor() -> str:
@@ -209,7 +204,7 @@ def _processor() -> str:
 def _goals(results: Results) -> str:
     words = {True: "met", False: "**missed**", None: ""}
     rows = ((row.input, row.goal, row.measured, row.ratio, words[row.met]) for row in goals.rows(results))
-    return "## Goals\n\nCPU time per item at 10,000 counters, where a row does not say more.\n\n" + _table(
+    return "## Goals\n\nCPU time per item at 10,000 counters, where a row does not say more.\n\n" + table(
         ("input", "goal", "measured", "beside", ""), rows
     )
 
@@ -218,7 +213,7 @@ def _losses(results: Results) -> str:
     rows = list(_faster_peers(results))
     if not rows:
         return NO_LOSSES
-    return LOSSES + _table(("stream", "capacity", "peer", "what"), rows)
+    return LOSSES + table(("stream", "capacity", "peer", "what"), rows)
 
 
 def _faster_peers(results: Results) -> Iterator[tuple[str, str, str, str]]:
@@ -264,7 +259,7 @@ def _capacities(results: Results) -> str:
             yield ["bytes a counter in use", *(_bytes(results, *m) for m in measurements)]
             yield ["recall of the top 100", *(_figure(results, "recall", m, "{:.2f}") for m in measurements)]
 
-    return "## Ours, from 1,000 to 1,000,000 counters\n\nBytes include the labels.\n\n" + _table(
+    return "## Ours, from 1,000 to 1,000,000 counters\n\nBytes include the labels.\n\n" + table(
         ("", *(f"{capacity:,}" for capacity in CAPACITIES)), rows()
     )
 
@@ -291,9 +286,9 @@ def _exact(results: Results) -> str:
     return (
         "## Against exact counts\n\nNanoseconds an item, and times ours at 10,000 counters. dptop takes integers"
         " from NumPy where its row does not say Arrow.\n\n"
-        + _table(("", *head), times)
+        + table(("", *head), times)
         + "\nPeak memory while counting, MiB.\n\n"
-        + _table(("", *head), memory)
+        + table(("", *head), memory)
     )
 
 
@@ -309,7 +304,7 @@ def _sketches(results: Results) -> str:
                     cells.append("-" if time == "-" else f"{time}, {recall}, {memory}")
                 yield [name, f"{capacity:,}", *cells]
 
-    return SKETCHED + _table(("", "counters", *(TITLES[stream] for stream in SKEWED)), rows())
+    return SKETCHED + table(("", "counters", *(TITLES[stream] for stream in SKEWED)), rows())
 
 
 def _commands(results: Results) -> str:
@@ -324,7 +319,7 @@ def _commands(results: Results) -> str:
                 _figure(results, "peak_bytes", measurement, "{:.0f}", 2**20),
             ]
 
-    return WHOLE + _table(("command", "file", "CPU, s", "clock, s", "peak memory, MiB"), rows())
+    return WHOLE + table(("command", "file", "CPU, s", "clock, s", "peak memory, MiB"), rows())
 
 
 def _threads(results: Results) -> str:
@@ -338,7 +333,7 @@ def _threads(results: Results) -> str:
         ]
         for stream, capacity in THREADED
     )
-    return "## Threads\n\nNanoseconds an item, on the clock / of CPU.\n\n" + _table(("", *names), rows)
+    return "## Threads\n\nNanoseconds an item, on the clock / of CPU.\n\n" + table(("", *names), rows)
 
 
 def _hard(results: Results) -> str:
@@ -349,7 +344,7 @@ def _hard(results: Results) -> str:
         ]
         for stream in ("int64-distinct", "free-slot", "far-apart", "large-weights", "sawtooth")
     )
-    return "## Hard streams\n\nNanoseconds an item; an ordinary stream first, for comparison.\n\n" + _table(
+    return "## Hard streams\n\nNanoseconds an item; an ordinary stream first, for comparison.\n\n" + table(
         ("", *(f"{capacity:,} counters" for capacity in HARD_CAPACITIES)), rows
     )
 
@@ -369,6 +364,6 @@ def _endless(results: Results) -> str:
             yield [f"{items / 1e6:.1f}", f"{seconds:.2f}", rate, f"{resident / 2**20:.1f}"]
             before = sample
 
-    return "## Distinct lines on standard input, 10,000 counters\n\nOne run; CPU time of the process.\n\n" + _table(
+    return "## Distinct lines on standard input, 10,000 counters\n\nOne run; CPU time of the process.\n\n" + table(
         ("million lines", "seconds", "million lines a second", "resident, MiB"), rows()
     )
