@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from benchmarks.plan import CAPACITIES, HARD_CAPACITIES
+from benchmarks.plan import CAPACITIES, HARD_CAPACITIES, LINEAR, LINEAR_WIDTH
 from benchmarks.results import NotMeasuredError, Results
 
 __all__ = ["Row", "rows"]
@@ -103,6 +103,18 @@ def _small_partitions(capacity: int) -> Judge:
     return judge
 
 
+def _linear(name: str, ns: float) -> Judge:
+    def judge(results: Results) -> Judgement:
+        ours = results.cpu_ns(name, "int64-zipf-1.1", LINEAR_WIDTH)
+        peer, beside = LINEAR[name], ""
+        if peer is not None:
+            theirs = results.cpu_ns(peer, "int64-zipf-1.1", LINEAR_WIDTH)
+            beside = f"{ours / theirs:.2f} of Apache DataSketches ({theirs:.1f} ns)"
+        return f"{ours:.1f} ns", beside, ours <= ns
+
+    return judge
+
+
 def _lines(results: Results) -> Judgement:
     ours = results.cpu_ns("dptop top, command", "lines")
     sort = results.cpu_ns("sort | uniq -c | sort -rn | head", "lines")
@@ -188,6 +200,9 @@ GOALS: Final[tuple[tuple[str, str, Judge], ...]] = (
     ("two threads, strings, 10,000 counters", ">= 1.8x one", _threads("string-zipf-1.1", 10_000, 1.8)),
     ("partitions of 16, 10,000 counters", "<= 14 ns, <= 24 bytes a counter", _small_partitions(10_000)),
     ("partitions of 16, 1,000,000 counters", "<= 14 ns, <= 24 bytes a counter", _small_partitions(1_000_000)),
+    ("Count-Min of 5 rows, int64 Zipf 1.1", "<= 8 ns", _linear("dptop CountMin, 5 rows", 8)),
+    ("Count-Min of 25 rows, int64 Zipf 1.1", "<= 22 ns", _linear("dptop CountMin, 25 rows", 22)),
+    ("CountSketch of 25 rows, int64 Zipf 1.1", "<= 35 ns", _linear("dptop CountSketch, 25 rows", 35)),
     ("`dptop top` on lines, whole process", ">= 15 million/s, 5x sort, ahead of DuckDB", _lines),
     ("`dptop top` on a CSV column of 5, whole process", ">= 300 MB/s", _csv),
     ("`dptop top` on a Parquet column, whole process", "<= 1.3x reading it", _parquet),

@@ -11,6 +11,8 @@ __all__ = [
     "EXACT",
     "HARD_CAPACITIES",
     "INTEGERS",
+    "LINEAR",
+    "LINEAR_WIDTH",
     "PLAN",
     "ROUNDS",
     "SKETCHES",
@@ -42,7 +44,9 @@ class Measurement(NamedTuple):
         distinct = "distinct" in self.stream
         if distinct and self.name in SLOWER_EXACT:
             return 1  # far slower, and seconds each
-        few = self.name in (*SLOWER_EXACT, *SKETCHES, *SLOWER_COMMANDS) or (distinct and self.name in EXACT)
+        few = self.name in (*SLOWER_EXACT, *SKETCHES, *LINEAR_PEERS, *SLOWER_COMMANDS) or (
+            distinct and self.name in EXACT
+        )
         return FEW if few else ROUNDS
 
     def is_due(self, number: int) -> bool:
@@ -66,6 +70,14 @@ EXACT: Final = (*BEST_EXACT, "pandas", "ClickHouse", "collections.Counter")
 SLOWER_EXACT: Final = EXACT[3:]
 """Those that were the fastest on no stream; a goal still compares with value_counts should it be."""
 SKETCHES: Final = ("Apache DataSketches", "DuckDB approx_top_k", "ClickHouse topK")
+LINEAR: Final = {
+    "dptop CountMin, 5 rows": "Apache DataSketches Count-Min, 5 rows",
+    "dptop CountMin, 25 rows": "Apache DataSketches Count-Min, 25 rows",
+    "dptop CountSketch, 25 rows": None,
+}
+"""The linear sketches, and who counts in the same way: no package of Python has a CountSketch."""
+LINEAR_PEERS: Final = tuple(name for name in LINEAR.values() if name)
+LINEAR_WIDTH: Final = 10_000
 COMMANDS: Final = (
     ("dptop top, command", "lines"),
     ("sort | uniq -c | sort -rn | head", "lines"),
@@ -118,6 +130,7 @@ PLAN: Final = (
         for stream in ("free-slot", "far-apart", "large-weights", "sawtooth")
         for capacity in HARD_CAPACITIES
     ),
+    *(Measurement(name, "int64-zipf-1.1", LINEAR_WIDTH) for name in (*LINEAR, *LINEAR_PEERS)),
     *(Measurement(name, file, 10_000) for name, file in COMMANDS),
     Measurement("dptop top, endless", "endless", 10_000),
 )

@@ -1,4 +1,4 @@
-"""Apache DataSketches: the Frequent Items sketch, which takes one Python object per call."""
+"""Apache DataSketches: Frequent Items and Count-Min, which take one Python object per call."""
 
 from __future__ import annotations
 
@@ -38,3 +38,26 @@ def frequent_items(stream: Stream, capacity: int) -> Work:
         )
 
     return Work(count, look)
+
+
+def count_min_5(stream: Stream, width: int) -> Work:
+    """Count-Min with 5 rows."""
+    return _count_min(stream, width, 5)
+
+
+def count_min_25(stream: Stream, width: int) -> Work:
+    """Count-Min with 25 rows."""
+    return _count_min(stream, width, 25)
+
+
+def _count_min(stream: Stream, width: int, depth: int) -> Work:
+    items = stream.list
+    sketch = datasketches.count_min_sketch(depth, width)
+
+    def count() -> Any:
+        update = sketch.update
+        for item in items:
+            update(item)
+        return sketch
+
+    return Work(count, lambda sketch: Found(summary_bytes=sketch.get_serialized_size_bytes()))

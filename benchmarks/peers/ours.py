@@ -12,6 +12,7 @@ from benchmarks.streams import TOP
 
 if TYPE_CHECKING:
     from benchmarks.streams import Stream
+    from dptop.oracle import LinearSketch
 
 UPDATES = 1_000_000
 
@@ -106,3 +107,26 @@ def two_threads(stream: Stream, capacity: int) -> Work:
 def small_partitions(stream: Stream, capacity: int) -> Work:
     """Tables of 16 counters."""
     return _counting(stream, dptop.SpaceSaving(capacity, partitions=capacity // 16), stream.values)
+
+
+def count_min_5(stream: Stream, width: int) -> Work:
+    """Count-Min, an array at once; its capacity is the width."""
+    return _sketching(stream, dptop.CountMin(width, 5))
+
+
+def count_min_25(stream: Stream, width: int) -> Work:
+    """Count-Min with as many rows as an envelope asks for."""
+    return _sketching(stream, dptop.CountMin(width, 25))
+
+
+def count_sketch_25(stream: Stream, width: int) -> Work:
+    """CountSketch with as many rows."""
+    return _sketching(stream, dptop.CountSketch(width, 25))
+
+
+def _sketching(stream: Stream, sketch: LinearSketch) -> Work:
+    def count() -> LinearSketch:
+        sketch.extend(stream.values)
+        return sketch
+
+    return Work(count, lambda sketch: Found(summary_bytes=sketch._sketch.heap_bytes()))
