@@ -52,7 +52,9 @@ WAYS_TO_TRACK = [("space-saving", "least-recent"), ("space-saving", "most-recent
 
 
 def track(make: Callable[[], LinearSketch], candidates: str, tie: str) -> dptop.Tracked:
-    return dptop.Tracked(make(), 3, candidates, tie=tie, budget=dptop.Budget(2.0, 2e-6))
+    oracle = make()
+    budget = None if oracle.noise else dptop.Budget(2.0, 2e-6)  # noise that came first hides one release
+    return dptop.Tracked(oracle, 3, candidates, tie=tie, budget=budget)
 
 
 TRACKERS: dict[str, Callable[[], dptop.Tracked]] = {

@@ -18,6 +18,7 @@ import pytest
 import dptop
 from dptop import _native
 from dptop.gaussian import smallest_variance
+from dptop.record import Record
 from saved import SHORTENED, encoded, sealed
 from saved_sketches import COUNT_MIN, COUNT_SKETCH, EMPTY_RECORD, SavedSketch, SavedTop, SavedTracked
 from sketch_makers import ALL, ITEMS, TRACKED_NAMES, counted
@@ -46,6 +47,7 @@ def noise_of(kind: int, steps: int, size: int, delta: bytes, depth: int = 3, *, 
 
 
 ONE = 2**32
+TWO_RELEASES = Record(dptop.Budget(1.0, 1e-6)).to_bytes()
 ENOUGH = smallest_variance(Fraction(1), Decimal("1E-9"), depth=25)
 SKETCH_CONTRADICTIONS = {
     "no width": sketch_with(width=0, cells=[]),
@@ -81,6 +83,7 @@ SKETCH_CONTRADICTIONS = {
     "no record": sketch_with(record=b""),
     "a record cut short": sketch_with(record=bytes(4)),
     "another version": sealed(sketch_with()[:8] + b"\2" + sketch_with()[9:-4]),
+    "noise and a budget for two releases": sketch_with("CountMin laplace", record=TWO_RELEASES),
     "noise cut short": sketch_with("CountMin laplace", noise=b"\0"),
     "noise that there is not": noise_of(2, ONE, ONE // 3, b"0"),
     "noise of no epsilon": noise_of(0, 0, 0, b"0"),
@@ -172,6 +175,7 @@ TRACKED_CONTRADICTIONS = {
     "a sketch in place of the labels": tracked_with("top", labels=sketch_of("top")),
     "labels in place of the sketch": tracked_with("top", sketch=labels_of("top")),
     "a form of itself as the sketch": tracked_with("top", sketch=tracked_with("top")),
+    "noise and a budget for two releases beside it": tracked_with("noisy", record=TWO_RELEASES),
     "no sketch": tracked_with("top", sketch=b""),
     "no labels": tracked_with("top", labels=b""),
     "a record within the labels": top_with(record=EMPTY_RECORD),
@@ -228,6 +232,8 @@ def test_the_maker_of_contradictions_makes_sound_forms_too() -> None:
         sketch_with(),
         sketch_with(length=10),  # two more that cancelled
         sketch_with(seeded=2),
+        sketch_with(record=TWO_RELEASES),
+        tracked_with("top", record=TWO_RELEASES),
         sketch_with("CountMin laplace", seeded=1),
         sketch_with("CountMin laplace", cells=[-(2**63), 2**63 - 1] * 6),
         sketch_with("CountSketch plain", cells=[8, 0, 0, 0, -4, 4, 0, 0, 1, -1, 1, -1]),

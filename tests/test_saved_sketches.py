@@ -16,6 +16,7 @@ import dptop
 from dptop import _native
 from dptop.gaussian import smallest_variance
 from dptop.oracle import LinearSketch
+from dptop.privacy import Ledger
 from dptop.record import Record
 from saved import encoded, released_elsewhere
 from saved_sketches import (
@@ -328,16 +329,16 @@ def test_the_record_travels(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_a_loaded_summary_is_released_as_the_original(name: str) -> None:
+def test_a_loaded_summary_is_released_as_the_original(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Under one seed: the same rows in the same words; whether noise came first, or a seed was used, is known."""
-    make: Callable[..., Any] = ALL[name]
-    summary = make(budget=dptop.Budget(2.0, 2e-6)) if name in SKETCHES else make()
+    summary = ALL[name]()
     summary.extend(["a"] * 4000 + ["b"])
     labels = ["a", "b"] if name in SKETCHES else None
-    one, other = (
-        dptop.release(each, epsilon=1.0, delta=1e-6, labels=labels, seed=3)
-        for each in (summary, through_bytes(summary))
-    )
+    data = summary.to_bytes()
+    one = dptop.release(summary, epsilon=1.0, delta=1e-6, labels=labels, seed=3)
+    monkeypatch.setattr(Ledger, "_known", {})  # as in another process, which does not know of that
+    read = dptop.Summary.from_bytes(data)
+    other = dptop.release(read, epsilon=1.0, delta=1e-6, labels=labels, seed=3)
     assert [(row.item, row.count, row.low, row.high) for row in one] == [
         (row.item, row.count, row.low, row.high) for row in other
     ]
@@ -383,6 +384,7 @@ def test_the_oracle_of_loaded_labels_is_an_empty_one() -> None:
         assert after._length() == 0
         assert after._sketch.keys() == before._sketch.keys()
         assert read._cells.seeded == tracked._cells.seeded
+        assert not after._ledger.closed
         if before.noise is None:
             assert after._sketch.cells() == before._sketch.cells()
         assert read._cells.cells() == tracked._cells.cells()
@@ -398,6 +400,22 @@ def test_noise_is_drawn_anew_for_the_oracle_of_loaded_labels() -> None:
         assert one != other  # by chance the same with a chance below 2^-300
     # P[Z = 0] = (1 - a)/(1 + a) < 1/11 with a = exp(-1/6): of 300 cells 100 are 0 with a chance below 1e-30
     assert all(one.count(0) < 100 for one in cells)
+
+
+def test_a_noisy_sketch_that_was_handed_over_stays_so_where_the_labels_beside_it_are_loaded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In another process too: the sketch is not released beside them, nor handed over again, with the same noise."""
+    oracle = dptop.CountMin(width=100, depth=3).with_noise(epsilon=0.5)
+    early = oracle.to_bytes()
+    saved = dptop.Tracked(oracle, 10).to_bytes()
+    monkeypatch.setattr(Ledger, "_known", {})
+    sketch = dptop.CountMin.from_bytes(early)
+    dptop.Tracked.from_bytes(saved)
+    with pytest.raises(dptop.BudgetExhausted):
+        dptop.release(sketch, epsilon=1.0, delta=1e-6, labels=["a"])
+    with pytest.raises(dptop.InvalidParameter, match="handed over before"):
+        dptop.Tracked(sketch, 10)
 
 
 class Foreign:

@@ -5,16 +5,17 @@ An oracle knows no labels itself. `Tracked` keeps the labels with the largest co
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self, runtime_checkable
 
 from dptop import _native
 from dptop._native import MAX_DEPTH, MAX_WIDTH
-from dptop.errors import IncompatibleSummaries, InvalidParameter
+from dptop.errors import CorruptSummary, IncompatibleSummaries, InvalidParameter
 from dptop.mechanism.sketch_noise import NOISES, SketchNoise
 from dptop.noise import seed_bytes
 from dptop.noise_record import noise_from_bytes, noise_to_bytes
 from dptop.parameters import one_of, whole_number
 from dptop.privacy import PrivacyParameters
+from dptop.record import Record
 from dptop.source import open_labels, read_signed_weights
 from dptop.summary import Summary, label_limit
 
@@ -23,7 +24,13 @@ if TYPE_CHECKING:
     from dptop.envelope import Envelope
     from dptop.privacy import Budget
 
-__all__ = ["CountMin", "CountSketch", "FrequencyOracle", "LinearSketch"]
+__all__ = ["NO_BUDGET", "CountMin", "CountSketch", "FrequencyOracle", "LinearSketch"]
+
+
+NO_BUDGET: Final = (
+    "noise before the first item must hide a single release; the saved form has a budget for more. Save the summary"
+    " again, or read the stream again."
+)
 
 
 @runtime_checkable
@@ -241,6 +248,8 @@ class LinearSketch(Summary):
     def _decode(self, data: bytes) -> bytes:
         self._sketch, record, noise = _native.Sketch.from_bytes(data)
         self._noise = noise_from_bytes(noise, self.depth)
+        if self._noise and Record.from_bytes(record).budget:
+            raise CorruptSummary(NO_BUDGET)
         return record
 
     def _snapshot(self) -> tuple[int]:

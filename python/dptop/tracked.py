@@ -14,8 +14,9 @@ from dptop._native import MAX_LABEL_BYTES
 from dptop.counters import capacity_of, plain_labels
 from dptop.errors import CorruptSummary, InvalidParameter
 from dptop.noise_record import noise_to_bytes
-from dptop.oracle import FrequencyOracle, LinearSketch
+from dptop.oracle import NO_BUDGET, FrequencyOracle, LinearSketch
 from dptop.parameters import one_of
+from dptop.privacy import LedgerRecord
 from dptop.record import Record
 from dptop.source import read_both_weights
 from dptop.summary import Summary
@@ -236,7 +237,8 @@ class Tracked(Summary):
                 f" {type(oracle).__name__}. Release it without, or track beside CountMin or CountSketch."
             )
         parameters = PARAMETERS.pack(self._capacity, CANDIDATES.index(self._candidates), TIES.index(self._tie))
-        sketch = self._cells.to_bytes(Record(oracle.budget).to_bytes(), noise_to_bytes(oracle.noise))
+        given = Record(oracle.budget, LedgerRecord(closed=oracle.noise is not None))  # noise is handed over once
+        sketch = self._cells.to_bytes(given.to_bytes(), noise_to_bytes(oracle.noise))
         return _native.tracked_to_bytes(parameters, record, sketch, self._labelled.to_bytes(b""))
 
     def _decode(self, data: bytes) -> bytes:
@@ -254,8 +256,10 @@ class Tracked(Summary):
         else:
             self._top, nothing = _native.TopEstimates.from_bytes(saved_labels)
             agree = counted.noise is not None or all(abs(e) <= self._top.length() for e in self._top.stored())
-        incomplete = Record.from_bytes(record).incomplete
-        if nothing or not agree or not self._parts_agree(self._sketch, incomplete=incomplete):
+        spent = Record.from_bytes(record)
+        if spent.budget and counted.noise:
+            raise CorruptSummary(NO_BUDGET)
+        if nothing or not agree or not self._parts_agree(self._sketch, incomplete=spent.incomplete):
             raise _corrupt()
         self._oracle = counted._emptied()
         return record
