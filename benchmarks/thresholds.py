@@ -20,7 +20,7 @@ from dptop.envelope import Shape, beta_within, count_min_shape, count_sketch_sha
 from dptop.mechanism import ENVELOPE, MISRA_GRIES, MISRA_GRIES_PUBLISHED, PAPER, SELECTED, STABLE, SketchNoise
 from dptop.privacy import PrivacyParameters
 from dptop.release import Request, plan
-from dptop.release.sketch import SHARING
+from dptop.envelope.rows import EQUAL_FINGERPRINTS
 from dptop.tracked import ESTIMATES, SPACE_SAVING
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def shapes(
 
 def _shaped(kind: type[Any], cells: int, noise_of: Callable[[int], Any], form: Any) -> Iterator[Shape[Any]]:
     if kind is dptop.CountMin:
-        found = [count_min_shape(cells, length=LENGTH, noise_of=noise_of, form=form, sharing=SHARING)]
+        found = [count_min_shape(cells, length=LENGTH, noise_of=noise_of, form=form, sharing=EQUAL_FINGERPRINTS)]
     else:
         found = [
             count_sketch_shape(
@@ -216,7 +216,7 @@ def _shaped(kind: type[Any], cells: int, noise_of: Callable[[int], Any], form: A
                 form=form,
                 expected_squares=squares,
                 fully_random_signs=True,
-                sharing=SHARING,
+                sharing=EQUAL_FINGERPRINTS,
             )
             for squares in (SQUARES, None)
         ]

@@ -16,6 +16,7 @@ from dptop.noise_record import noise_from_bytes, noise_to_bytes
 from dptop.parameters import one_of, whole_number
 from dptop.privacy import PrivacyParameters
 from dptop.record import Record
+from dptop.sketch_shape import best_shape
 from dptop.source import open_labels, read_signed_weights
 from dptop.summary import Summary, label_limit
 
@@ -84,6 +85,56 @@ class LinearSketch(Summary):
         self._noise: SketchNoise | None = None
         self._sketch = _native.Sketch(self._rule, width, depth, label_limit(max_label_bytes), key)
         self._start(budget)
+
+    @classmethod
+    def for_memory(
+        cls,
+        memory: int,
+        *,
+        capacity: int,
+        length: int,
+        epsilon: float,
+        delta: float,
+        candidates: str = "space-saving",
+        noise: str = "laplace",
+        expected_squares: int | None = None,
+        budget: Budget | None = None,
+    ) -> Self:
+        """Return an empty sketch of at most `memory` bytes whose release by its envelope has the smallest threshold.
+
+        All that it depends on is public and known before the stream.
+
+        Args:
+            memory: bytes for the cells, 8 each.
+            capacity: labels that `Tracked` will track beside it.
+            length: a bound on the length of the stream.
+            epsilon: of the release.
+            delta: of the release.
+            candidates: what will track labels: "space-saving" or "estimates".
+            noise: "laplace" or "gaussian"; to search with the latter takes seconds.
+            expected_squares: for `CountSketch`: a guess, without looking at the data, of the sum of squared counts,
+                which the release then bounds from the noisy rows. Without it, length^2.
+            budget: as at construction.
+
+        Raises:
+            InvalidParameter: a value out of range, or memory for no threshold below the length.
+
+        >>> import dptop
+        >>> dptop.CountMin.for_memory(1_000_000, capacity=2000, length=10**6, epsilon=1.0, delta=1e-9)
+        CountMin(width=5952, depth=21, labels=None)
+        """
+        width, depth = best_shape(
+            cls._rule,
+            memory,
+            capacity=capacity,
+            length=length,
+            epsilon=epsilon,
+            delta=delta,
+            candidates=candidates,
+            noise=noise,
+            expected_squares=expected_squares,
+        )
+        return cls(width, depth, budget=budget)
 
     @staticmethod
     def _depth(depth: int) -> int:

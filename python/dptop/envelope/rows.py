@@ -9,8 +9,10 @@ from dptop.envelope.rounding import SLACK
 from dptop.errors import InvalidParameter
 from dptop.parameters import shown, whole_number
 
-__all__ = ["checked_collision", "checked_shape", "collision_chance", "some_pair"]
+__all__ = ["EQUAL_FINGERPRINTS", "checked_collision", "checked_shape", "collision_chance", "some_pair"]
 
+EQUAL_FINGERPRINTS: Final = Fraction(1, 2**64)
+"""The chance that two labels have one fingerprint under this package's hashes, and so share all cells."""
 HASH_BITS: Final = 32
 LARGEST: Final = 2**63 - 1
 

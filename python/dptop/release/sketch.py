@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from dptop._native import MAX_LENGTH
 from dptop.envelope import CountMinError, CountSketchError, squares_bound, squares_failure
+from dptop.envelope.rows import EQUAL_FINGERPRINTS
 from dptop.errors import InvalidParameter
 from dptop.mechanism import GAUSSIAN, SketchNoise
 from dptop.noise import seed_bytes
@@ -28,8 +28,6 @@ NARROWEST_FOR_SQUARES: Final = 17
 MOST_FOR_SQUARES: Final = 15 / 16
 """Of the chance that is allowed, the most that a bound on the squares may take: what is left raises the errors little,
 and a bound that is better than length^2 lowers them by far."""
-SHARING: Final = Fraction(1, 2**64)
-"""The chance that two labels have one fingerprint, and so all cells."""
 CELLS_SEED: Final = 2 * (MAX_LENGTH + 1)
 """Added to a seed for tests: the noise of cells must not repeat that of counters or length."""
 
@@ -79,7 +77,7 @@ def error_of(
     """
     length = max(1, length)
     if not isinstance(sketch, CountSketch):
-        return CountMinError(sketch.width, sketch.depth, length, noise.cells, sharing=SHARING)
+        return CountMinError(sketch.width, sketch.depth, length, noise.cells, sharing=EQUAL_FINGERPRINTS)
     once = squares_failure(sketch.depth)
     squares = length**2
     if sketch.width >= NARROWEST_FOR_SQUARES and once <= allowed * MOST_FOR_SQUARES:
@@ -87,7 +85,14 @@ def error_of(
     else:
         once = 0.0
     return CountSketchError(
-        sketch.width, sketch.depth, length, noise.cells, squares, once, fully_random_signs=True, sharing=SHARING
+        sketch.width,
+        sketch.depth,
+        length,
+        noise.cells,
+        squares,
+        once,
+        fully_random_signs=True,
+        sharing=EQUAL_FINGERPRINTS,
     )
 
 
