@@ -228,3 +228,29 @@ def test_figures_of_the_readme_are_those_of_the_benchmarks() -> None:
     assert [figure for figure in quoted if not re.search(rf"(?<![\d.]){re.escape(figure)}(?![\d.])", results)] == []
     (processor,) = re.findall(r"^\| processor \| (.*?) \|$", results, re.MULTILINE)
     assert processor in " ".join(section.split())
+
+
+def tables(text: str) -> dict[tuple[str, ...], list[list[str]]]:
+    """Return head -> rows of the tables of a text; a head that comes again takes the rows of the last one."""
+    found: dict[tuple[str, ...], list[list[str]]] = {}
+    for table in re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE):
+        head, _, *body = ([cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines())
+        found[tuple(head)] = body
+    return found
+
+
+def test_thresholds_of_the_readme_are_those_of_the_run() -> None:
+    """Every row of its table of summaries has the figures of benchmarks/thresholds.md, row by row."""
+    (section,) = re.findall(r"^## Which summary$(.*?)^## ", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    page = (ROOT / "benchmarks" / "thresholds.md").read_text()
+    runs = {}
+    for memory in ("100 kB", "1,000 kB"):
+        (run,) = re.findall(rf"^## {memory}, delta = 1e-6$(.*?)(?:^## |\Z)", page, re.MULTILINE | re.DOTALL)
+        [(_, body)] = tables(run).items()
+        runs[memory] = {(name, mechanism): figures for name, mechanism, _, _, *figures in body}
+    [(head, quoted)] = tables(section).items()
+    assert head == ("summary", "mechanism", "needs, 100 kB", "needs, 1 MB", "noise", "bias")
+    assert [(name, mechanism) for name, mechanism, *_ in quoted] == list(runs["1,000 kB"])
+    for name, mechanism, *figures in quoted:
+        small, large = runs["100 kB"][name, mechanism], runs["1,000 kB"][name, mechanism]
+        assert figures == [small[0], *large[:3]], (name, mechanism)
