@@ -12,6 +12,7 @@ import fcntl
 import gzip
 import io
 import json
+import math
 import os
 import pty
 import re
@@ -36,6 +37,8 @@ import pytest
 
 from conftest import Outcome
 from containers import COMPRESSIONS, CONTAINERS, SECRET, arrow_stream, parquet
+from dptop.cli import DEPTHS
+from dptop.envelope import squares_failure
 from dptop.intervals import quantile
 from dptop.mechanism import SketchNoise
 from dptop.privacy import PrivacyParameters
@@ -146,8 +149,11 @@ CONTRADICTIONS: dict[str, tuple[tuple[str, ...], str]] = {
         ("--summary", "count-min", "--candidates", "estimates", "--mechanism", "selected"),
         "must have candidates of SpaceSaving; got candidates='estimates'",
     ),
-    "noise of cells without cells": (("--noise", "gaussian"), "noise is for sketches"),
-    "noise of cells for Misra-Gries": (("--summary", "misra-gries", "--noise", "laplace"), "noise is for sketches"),
+    "noise of cells without cells": (("--noise", "gaussian"), "noise must be left out but for sketches"),
+    "noise of cells for Misra-Gries": (
+        ("--summary", "misra-gries", "--noise", "laplace"),
+        "noise must be left out but for sketches",
+    ),
     "partitions of Misra-Gries": (
         ("--summary", "misra-gries", "--partitions", "2"),
         "partitions is for space-saving; got 2 for misra-gries. Leave",
@@ -655,6 +661,20 @@ def test_an_envelope_that_cannot_be_met_says_why(dptop_command: Command) -> None
         assert outcome.out == HEADER
         assert re.search(f"^Nothing released: .*{why}", outcome.err, re.MULTILINE), outcome.err
     assert list(rows(dptop_command(*arguments, "--delta", "1e-6", stdin=b"a\n" * 10_000))) == [b"a"]
+
+
+@pytest.mark.parametrize(("candidates", "fewest"), [("space-saving", 47), ("estimates", 51)])
+def test_the_rows_of_an_envelope_can_bound_the_squares(candidates: str, fewest: int) -> None:
+    """At epsilon = 1, delta = 1e-9 and a noisy length, CountSketch needs as many rows as docs/privacy.md says for that.
+
+    The bound may take 15/16 of what the errors may cost: half of delta is the length's, of the rest half the noise's,
+    which is Gaussian from so many rows on; labels by estimates pay 1 + e^epsilon times.
+    """
+    assert DEPTHS["count-sketch"][1] >= fewest
+    allowed = 15 / 16 * 2.5e-10 / (1 if candidates == "space-saving" else 1 + math.exp(0.98))
+    assert squares_failure(fewest) <= allowed < squares_failure(fewest - 2)
+    noise, left = SketchNoise.of(None, PrivacyParameters.of(0.98, 5e-10), fewest)
+    assert (noise.kind, float(left)) == ("gaussian", 2.5e-10)
 
 
 def test_misra_gries_has_no_upper_end_without_a_length(dptop_command: Command) -> None:

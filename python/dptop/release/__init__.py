@@ -90,8 +90,7 @@ def release(
         BudgetExhausted: the stream has been released already, or its budget does not cover this.
         SourceError: an error cut the stream short.
 
-    Source: docs/privacy.md sections 4 to 7 and 12; the mechanisms are `StableThreshold` and `PaperThreshold` of
-    `dptop.mechanism`.
+    Source: docs/privacy.md sections 4 to 7 and 12 to 16; the mechanisms are in `dptop.mechanism` and `dptop.envelope`.
 
     >>> import dptop
     >>> pages = dptop.SpaceSaving(capacity=1000)
