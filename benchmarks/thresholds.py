@@ -17,10 +17,10 @@ import numpy as np
 import dptop
 from benchmarks.markdown import table
 from dptop.envelope import Shape, beta_within, count_min_shape, count_sketch_shape, fixed_labels, noise_at_release
+from dptop.envelope.rows import EQUAL_FINGERPRINTS
 from dptop.mechanism import ENVELOPE, MISRA_GRIES, MISRA_GRIES_PUBLISHED, PAPER, SELECTED, STABLE, SketchNoise
 from dptop.privacy import PrivacyParameters
 from dptop.release import Request, plan
-from dptop.envelope.rows import EQUAL_FINGERPRINTS
 from dptop.tracked import ESTIMATES, SPACE_SAVING
 
 if TYPE_CHECKING:
