@@ -19,7 +19,6 @@ __all__ = [
     "WIDE",
     "Layout",
     "correction",
-    "dual",
     "exp",
     "normaliser",
     "rounded_up",
@@ -116,7 +115,7 @@ def normaliser(variance: int) -> Decimal:
     total = ONE
     if variance <= 16:  # beyond, less than 1e-136
         for k in (1, 2, 3):
-            total = WIDE.add(total, WIDE.multiply(2, dual(k * k * variance)))
+            total = WIDE.add(total, WIDE.multiply(2, _dual(k * k * variance)))
     return WIDE.multiply(total, WIDE.sqrt(WIDE.multiply(2 * variance, PI)))
 
 
@@ -131,13 +130,13 @@ def correction(variance: int, depth: int) -> Decimal:
     exponent = Decimal(0)
     for i in range(1, min(depth, 33)):
         terms = depth - 32 if i == 32 else 1  # they fall with i, so that the rest is at most this one, each
-        q = dual(Fraction(variance * i, i + 1))
+        q = _dual(Fraction(variance * i, i + 1))
         exponent = WIDE.add(exponent, WIDE.multiply(2 * terms, WIDE.divide(q, WIDE.subtract(ONE, q))))
     one_cell = WIDE.divide(normaliser(variance), WIDE.sqrt(WIDE.multiply(2 * variance, PI)))
     return WIDE.divide(WIDE.exp(exponent), WIDE.power(one_cell, depth))
 
 
-def dual(x: int | Fraction) -> Decimal:
+def _dual(x: int | Fraction) -> Decimal:
     """Return exp(-2 pi^2 x)."""
     x = Fraction(x)
     return WIDE.exp(WIDE.divide(WIDE.multiply(WIDE.multiply(PI, PI), -2 * x.numerator), x.denominator))

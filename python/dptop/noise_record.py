@@ -15,14 +15,13 @@ from typing import Final
 
 from dptop import gaussian
 from dptop.errors import CorruptSummary, InvalidParameter
-from dptop.mechanism.sketch_noise import SketchNoise
+from dptop.mechanism.sketch_noise import GAUSSIAN, LAPLACE, SketchNoise
 from dptop.privacy import EPSILON_MAX, EPSILON_MIN, EPSILON_STEP, PrivacyParameters
 from dptop.record import saved_delta
 
 __all__ = ["noise_from_bytes", "noise_to_bytes"]
 
-LAPLACE: Final = 0
-GAUSSIAN: Final = 1
+KINDS: Final = (LAPLACE, GAUSSIAN)
 NOISE: Final = struct.Struct("<BQQH")
 
 
@@ -30,9 +29,9 @@ def noise_to_bytes(noise: SketchNoise | None) -> bytes:
     """Return the noise as bytes."""
     if noise is None:
         return b""
-    kind, size = (LAPLACE, noise.numerator) if noise.variance is None else (GAUSSIAN, noise.variance)
+    size = noise.numerator if noise.variance is None else noise.variance
     delta = str(noise.state.delta).encode()
-    return NOISE.pack(kind, int(noise.state.epsilon / EPSILON_STEP), size, len(delta)) + delta
+    return NOISE.pack(KINDS.index(noise.kind), int(noise.state.epsilon / EPSILON_STEP), size, len(delta)) + delta
 
 
 def noise_from_bytes(data: bytes, depth: int) -> SketchNoise | None:
@@ -59,9 +58,9 @@ def _read(data: bytes, depth: int) -> SketchNoise | None:
     if delta is None or not EPSILON_MIN <= epsilon <= EPSILON_MAX:
         return None
     state = PrivacyParameters(epsilon, delta)
-    if kind == LAPLACE:
+    if kind == KINDS.index(LAPLACE):
         noise = SketchNoise.laplace(state, depth)
         return noise if noise.numerator == size and delta == 0 else None
-    if kind == GAUSSIAN and gaussian.delta(epsilon, size, depth) <= delta:
+    if kind == KINDS.index(GAUSSIAN) and gaussian.delta(epsilon, size, depth) <= delta:
         return SketchNoise(state, depth, variance=size)
     return None

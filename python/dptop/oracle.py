@@ -161,8 +161,13 @@ class LinearSketch(Summary):
         return self._noise
 
     def __repr__(self) -> str:
+        return f"{self.shape_in_words[:-1]}, labels={self._sketch.kind!r})"
+
+    @property
+    def shape_in_words(self) -> str:
+        """What it was made with, such as "CountMin(width=1000, depth=5)". Public."""
         noise = f", noise={self._noise.kind!r}" if self._noise else ""
-        return f"{type(self).__name__}(width={self.width}, depth={self.depth}{noise}, labels={self._sketch.kind!r})"
+        return f"{type(self).__name__}(width={self.width}, depth={self.depth}{noise})"
 
     def update(self, item: int | str | bytes | None, weight: int = 1) -> None:
         """Count one item, `weight` times. None is a null and skipped; a negative weight takes items back.

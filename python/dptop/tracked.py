@@ -168,7 +168,10 @@ class Tracked(Summary):
         return hasattr(self._oracle, "noisy")
 
     def __repr__(self) -> str:
-        return f"Tracked({self._oracle!r}, capacity={self._capacity}, candidates={self._candidates!r})"
+        oracle = self._oracle  # the repr of another library's may tell what it holds
+        shown = oracle.shape_in_words if isinstance(oracle, LinearSketch) else type(oracle).__name__
+        kind = self._labelled.kind
+        return f"Tracked({shown}, capacity={self._capacity}, candidates={self._candidates!r}, labels={kind!r})"
 
     @property
     def _labelled(self) -> _native.Counters | _native.TopEstimates:

@@ -214,7 +214,7 @@ class GaussianCells:
         From the derivatives of ln sum exp(-s k^2) at s = 1/(2v), with Poisson's formula; 8 pi^2 < 80, 16 pi^4 < 1600.
         """
         v = Fraction(self.variance)
-        small = Fraction(math.exp(-19.7 * self.variance))
+        small = Fraction(math.exp(-19.7 * min(self.variance, 36)))  # above it a float would be 0
         return Moments(v - 80 * v * v * small, v, 2 * v * v * (1 + 1600 * v * v * small))
 
     def tail(self, g: int) -> float:

@@ -136,7 +136,7 @@ def plan(request: Request, summary: Summary) -> Plan:
     for name, given, has_cells in (("noise", request.noise, counted_by), ("labels", request.labels, summary)):
         if given is not None and not isinstance(has_cells, LinearSketch):
             raise InvalidParameter(
-                f"{name} must be left out but for sketches of dptop; got one for a {type(has_cells).__name__}."
+                f"{name} is for sketches of dptop; got {name} for a {type(has_cells).__name__}. Leave it out."
             )
     return plans[mechanism](request, summary)
 

@@ -9,7 +9,16 @@ from dptop import noise
 from dptop._native import MAX_LENGTH
 from dptop.intervals import quantile
 from dptop.mechanism import MISRA_GRIES, MISRA_GRIES_PUBLISHED, MisraGriesThreshold
-from dptop.release.publication import LAPLACE, Facts, Plan, Published, length_in_words, noise_in_words, rows_of
+from dptop.release.publication import (
+    DISCRETE_LAPLACE,
+    Facts,
+    Plan,
+    Published,
+    length_in_words,
+    noise_in_words,
+    rows_of,
+    share_fact,
+)
 
 if TYPE_CHECKING:
     from dptop.counters import MisraGries
@@ -40,10 +49,10 @@ def _plan(request: Request, summary: MisraGries, name: str) -> Plan:
     def publish(snapshot: CountersSnapshot, seed: int | None) -> Published:
         length, [(_, counts)] = snapshot
         beta, undercount, noisy_length = 1 - request.confidence, None, None
-        least_count = mechanism.threshold
+        least_count = -MAX_LENGTH
         if request.share is not None or request.length is not None:
             public_length, noisy_length = split.public_length(length, seed)
-            least_count = max(least_count, request.least_count(public_length))
+            least_count = request.least_count(public_length)
             if noisy_length is not None:
                 public_length += quantile(split.length_epsilon, Decimal(beta * LENGTH_DOUBT))
                 beta *= 1 - LENGTH_DOUBT
@@ -57,12 +66,11 @@ def _plan(request: Request, summary: MisraGries, name: str) -> Plan:
         intervals = [(low, MAX_LENGTH if high is None else high) for low, high in ends]
         facts: Facts = [
             ("Counted by", f"MisraGries, capacity {summary.capacity}, zero counters kept."),
-            noise_in_words(LAPLACE, mechanism.scale, "on every counter, and once more on all together", seed),
+            noise_in_words(DISCRETE_LAPLACE, mechanism.scale, "on every counter, and once more on all together", seed),
             ("Threshold", f"a label is released only if its noisy count is at least {mechanism.threshold}."),
         ]
         if request.share is not None:
-            of_length = f"{request.share:.12g} of {length_in_words(split, noisy_length)}"
-            facts.append(("Share", f"and only if its noisy count is at least {of_length}."))
+            facts.append(share_fact(request.share, length_in_words(split, noisy_length)))
         if undercount is None:
             facts.append(("Counts", f"{BELOW}. As no length is public, there is no upper end: high is 2^63 - 1."))
         else:

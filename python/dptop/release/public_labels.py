@@ -10,8 +10,8 @@ from dptop._native import MAX_LENGTH, Reading
 from dptop.errors import InvalidParameter, UnsupportedLabel
 from dptop.mechanism import PUBLIC_LABELS
 from dptop.oracle import CountMin
-from dptop.release.publication import Facts, Plan, Published, length_in_words
-from dptop.release.sketch import around, error_of, held, noise_fact, noise_of, noisy_cells, sketch_in_words
+from dptop.release.publication import Facts, Plan, Published, length_in_words, share_fact
+from dptop.release.sketch import around, clipped, error_of, noise_fact, noise_of, noisy_cells, sketch_in_words
 from dptop.report import Row
 from dptop.search import smallest_by_bisection
 from dptop.source import open_labels
@@ -35,7 +35,7 @@ def by_public_labels(request: Request, sketch: LinearSketch) -> Plan:
     split = request.split()
     made, _ = noise_of(request, sketch, split.labels, parts=1)
     labels = _declared(request.labels)
-    holder = _held(labels, sketch.max_label_bytes)
+    holder = _as_counters(labels, sketch.max_label_bytes)
 
     def publish(snapshot: tuple[int], seed: int | None) -> Published:
         noisy = noisy_cells(sketch._sketch, sketch, made, seed)
@@ -55,7 +55,7 @@ def by_public_labels(request: Request, sketch: LinearSketch) -> Plan:
             ends = around(error, estimates, beta, each)
         elif isinstance(sketch, CountMin):
             under = smallest_by_bisection(lambda g: sketch.depth * made.cells.tail(g) <= beta / (2 * each))
-            ends = [held(v, 0, v + under) for v in estimates]
+            ends = [clipped(v, 0, v + under) for v in estimates]
         else:
             ends = [(0, MAX_LENGTH)] * len(estimates)
         rows = [Row(label, v, *end) for label, v, end in zip(labels, estimates, ends, strict=True)]
@@ -64,10 +64,9 @@ def by_public_labels(request: Request, sketch: LinearSketch) -> Plan:
             noise_fact(sketch, made, seed),
             ("Labels", f"the {len(labels)} that the caller declared, whether they occurred or not."),
         ]
-        if least is not None:
+        if request.share is not None and least is not None:
             rows = [row for row in rows if row.count >= least]
-            of_length = f"{request.share:.12g} of {length_in_words(split, noisy_length)}"
-            facts.append(("Share", f"only those whose noisy count is at least {of_length}."))
+            facts.append(share_fact(request.share, length_in_words(split, noisy_length)))
         if request.length is None:
             facts.append(("Counts", "what collisions add is not known without a declared length: low is 0."))
         parameters = {
@@ -99,7 +98,7 @@ def _declared(labels: Any) -> list[Label]:
     return list(found)
 
 
-def _held(labels: list[Label], max_label_bytes: int) -> _native.Counters:
+def _as_counters(labels: list[Label], max_label_bytes: int) -> _native.Counters:
     """Return what a sketch reads labels from: the first has the counter 1, the second 2, and so on."""
     holder = _native.Counters(Tie.LEAST_RECENT.algorithm, max(1, len(labels)), 1, max_label_bytes)
     weights = _native.BatchWeights([_native.LabelBatch.from_sequence(list(range(1, len(labels) + 1)))])

@@ -13,9 +13,21 @@ if TYPE_CHECKING:
     from dptop.release.request import Split
     from dptop.tracked import Tracked
 
-__all__ = ["LAPLACE", "CountersSnapshot", "Facts", "Plan", "Published", "length_in_words", "noise_in_words", "rows_of"]
+__all__ = [
+    "DISCRETE_GAUSSIAN",
+    "DISCRETE_LAPLACE",
+    "CountersSnapshot",
+    "Facts",
+    "Plan",
+    "Published",
+    "length_in_words",
+    "noise_in_words",
+    "rows_of",
+    "share_fact",
+]
 
-LAPLACE: Final = "discrete Laplace"
+DISCRETE_LAPLACE: Final = "discrete Laplace"
+DISCRETE_GAUSSIAN: Final = "discrete Gaussian"
 
 Facts = list[tuple[str, str]]
 """Public facts of one mechanism in words, by name, for `Release.explain`."""
@@ -72,6 +84,11 @@ def length_in_words(split: Split, noisy_length: int | None) -> str:
     total = split.labels.epsilon + split.length_epsilon
     part = f"{float(split.length_epsilon):.6g} of {float(total):.6g}"
     return f"the noisy length {noisy_length}, which took epsilon {part}"
+
+
+def share_fact(share: float, length: str) -> tuple[str, str]:
+    """Return the fact that tells of a share of a length, which is given in words."""
+    return "Share", f"and only if its noisy count is at least {share:.12g} of {length}."
 
 
 def rows_of(

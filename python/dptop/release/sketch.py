@@ -12,7 +12,7 @@ from dptop.mechanism import GAUSSIAN, SketchNoise
 from dptop.noise import seed_bytes
 from dptop.oracle import CountSketch, LinearSketch
 from dptop.privacy import PRECISE
-from dptop.release.publication import noise_in_words
+from dptop.release.publication import DISCRETE_GAUSSIAN, DISCRETE_LAPLACE, noise_in_words
 from dptop.search import smallest_by_bisection
 
 if TYPE_CHECKING:
@@ -108,10 +108,10 @@ def around(
         return [(0, MAX_LENGTH)] * len(estimates)
     over = smallest_by_bisection(lambda g: error.over(g) <= each)
     under = smallest_by_bisection(lambda g: error.under(g) <= each)
-    return [held(estimate, estimate - over, estimate + under) for estimate in estimates]
+    return [clipped(estimate, estimate - over, estimate + under) for estimate in estimates]
 
 
-def held(count: int, low: int, high: int) -> tuple[int, int]:
+def clipped(count: int, low: int, high: int) -> tuple[int, int]:
     """Return the ends so that they hold the noisy count and no true count below 0, which only makes them wider."""
     return max(0, min(low, count)), min(MAX_LENGTH, max(0, high, count))
 
@@ -123,6 +123,6 @@ def sketch_in_words(sketch: LinearSketch) -> str:
 
 def noise_fact(sketch: LinearSketch, noise: SketchNoise, seed: int | None) -> tuple[str, str]:
     """Return the fact that tells of the noise of the cells."""
-    kind = "discrete Gaussian" if noise.kind == GAUSSIAN else "discrete Laplace"
+    kind = DISCRETE_GAUSSIAN if noise.kind == GAUSSIAN else DISCRETE_LAPLACE
     when = "before the first item" if sketch.noise is not None else "at release"
     return noise_in_words(kind, noise.scale, f"on every cell, once, {when}", seed)

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 from dptop import noise
 from dptop.errors import InvalidParameter
 from dptop.mechanism import PAPER, STABLE, PaperThreshold, StableThreshold
-from dptop.release.publication import LAPLACE, Facts, Plan, Published, length_in_words, noise_in_words, rows_of
+from dptop.release.publication import (
+    DISCRETE_LAPLACE,
+    Facts,
+    Plan,
+    Published,
+    length_in_words,
+    noise_in_words,
+    rows_of,
+    share_fact,
+)
 
 if TYPE_CHECKING:
     from dptop.counters import SpaceSaving
@@ -58,13 +67,12 @@ def by_noisy_minimum(request: Request, summary: SpaceSaving) -> Plan:
         rule = f"exceeds the noisy minimum{of_partition}, {shown}, by more than {stable.offset}"
         facts = [
             _counted_by(summary),
-            noise_in_words(LAPLACE, stable.scale, "on every counter and on the minimum counter", seed),
+            noise_in_words(DISCRETE_LAPLACE, stable.scale, "on every counter and on the minimum counter", seed),
             ("Threshold", f"a label is released only if its noisy count {rule}."),
             EXCEEDS,
         ]
         if request.share is not None:
-            of_length = f"{request.share:.12g} of {length_in_words(split, noisy_length)}"
-            facts.insert(3, ("Share", f"and only if its noisy count is at least {of_length}."))
+            facts.insert(3, share_fact(request.share, length_in_words(split, noisy_length)))
         parameters = _declared(summary) | {"scale": stable.scale, "offset": stable.offset}
         return Published(rows, facts, parameters, tuple(minima), noisy_length)
 
@@ -73,10 +81,6 @@ def by_noisy_minimum(request: Request, summary: SpaceSaving) -> Plan:
 
 def by_paper(request: Request, summary: SpaceSaving) -> Plan:
     """Plan a release by `PaperThreshold`."""
-    if request.share is None:
-        raise InvalidParameter(
-            "mechanism 'paper' must have a share, the paper's 1/k; got none. Give share=, such as 0.01."
-        )
     if summary.partitions > 1:
         raise InvalidParameter(
             "mechanism 'paper' must have one table, whose minimum the length bounds;"
@@ -102,7 +106,7 @@ def by_paper(request: Request, summary: SpaceSaving) -> Plan:
             bound += ", lifted so that it is no shorter than the stream but with a chance of half of delta"
         facts: Facts = [
             _counted_by(summary),
-            noise_in_words(LAPLACE, paper.scale, "on every counter", seed),
+            noise_in_words(DISCRETE_LAPLACE, paper.scale, "on every counter", seed),
             ("Threshold", f"a label is released only if its noisy count {rule}, rounded down."),
             ("Share", f"{request.share:.12g}. {bound}."),
             EXCEEDS,

@@ -12,8 +12,17 @@ from dptop.errors import InvalidParameter
 from dptop.mechanism import ENVELOPE, SELECTED, StableThreshold
 from dptop.oracle import CountMin, LinearSketch
 from dptop.privacy import PRECISE, PrivacyParameters, floor_epsilon
-from dptop.release.publication import LAPLACE, Facts, Plan, Published, length_in_words, noise_in_words, rows_of
-from dptop.release.sketch import around, error_of, held, noise_fact, noise_of, noisy_cells, sketch_in_words
+from dptop.release.publication import (
+    DISCRETE_LAPLACE,
+    Facts,
+    Plan,
+    Published,
+    length_in_words,
+    noise_in_words,
+    rows_of,
+    share_fact,
+)
+from dptop.release.sketch import around, clipped, error_of, noise_fact, noise_of, noisy_cells, sketch_in_words
 from dptop.tracked import ESTIMATES, SPACE_SAVING, whole_estimate
 
 if TYPE_CHECKING:
@@ -119,17 +128,18 @@ def _sketch_selection(request: Request, tracked: Tracked, sketch: LinearSketch) 
             error = error_of(sketch, noisy, made, request.length, beta / 4)
             closer = around(error, values, beta / 2, over or 1)
             ends = [(max(a, c), min(b, d)) for (a, b), (c, d) in zip(ends, closer, strict=True)]
-        ends = [held(v, low, high) for v, (low, high) in zip(values, ends, strict=True)]
+        ends = [clipped(v, low, high) for v, (low, high) in zip(values, ends, strict=True)]
         noisy_length = public.noisy if public else None
         facts: Facts = [
             _counted_by(tracked, sketch_in_words(sketch)),
             noise_fact(sketch, made, seed),
-            noise_in_words(LAPLACE, stable.scale, "on every counter and on the minimum counter, which select", seed),
+            noise_in_words(
+                DISCRETE_LAPLACE, stable.scale, "on every counter and on the minimum counter, which select", seed
+            ),
             ("Threshold", _selects(stable, minimum)),
         ]
         if request.share is not None:
-            of_length = f"{request.share:.12g} of {length_in_words(split, noisy_length)}"
-            facts.append(("Share", f"and only if its noisy count is at least {of_length}."))
+            facts.append(share_fact(request.share, length_in_words(split, noisy_length)))
         facts.append(("Counts", _err_by(sketch)))
         parameters = _declared(tracked) | _of_sketch(sketch, made) | {"offset": stable.offset}
         rows = rows_of(tracked, 0, [positions[i] for i in kept], values, ends)
@@ -151,7 +161,7 @@ def _stated_envelope(request: Request, tracked: Tracked, oracle: FrequencyOracle
         estimates = _ask(oracle, tracked._labels(0, range(len(snapshot[1][0][1]))))
         kept = _kept(request, tracked, envelope, estimates, public, bound)
         values = [estimates[x] for x in kept]
-        ends = [held(v, v - stated.over, MAX_LENGTH if stated.under is None else v + stated.under) for v in values]
+        ends = [clipped(v, v - stated.over, MAX_LENGTH if stated.under is None else v + stated.under) for v in values]
         facts: Facts = [_counted_by(tracked, type(oracle).__name__)]
         facts += _above_errors(request, tracked, envelope, bound, length_in_words(split, public.noisy))
         facts += [STATED, ("Counts", _as_stated(stated))]
@@ -178,15 +188,16 @@ def _stated_selection(request: Request, tracked: Tracked, oracle: FrequencyOracl
         positions, counts = list(selected), list(selected.values())
         values = [estimates[i] for i in kept]
         ends = stable.intervals([counts[i] for i in kept], minimum, 1 - request.confidence, simultaneous_over=over)
-        ends = [held(v, low, high) for v, (low, high) in zip(values, ends, strict=True)]
+        ends = [clipped(v, low, high) for v, (low, high) in zip(values, ends, strict=True)]
         facts: Facts = [
             _counted_by(tracked, type(oracle).__name__),
-            noise_in_words(LAPLACE, stable.scale, "on every counter and on the minimum counter, which select", seed),
+            noise_in_words(
+                DISCRETE_LAPLACE, stable.scale, "on every counter and on the minimum counter, which select", seed
+            ),
             ("Threshold", _selects(stable, minimum)),
         ]
         if request.share is not None:
-            of_length = f"{request.share:.12g} of {length_in_words(split, public.noisy)}"
-            facts.append(("Share", f"and only if its noisy count is at least {of_length}."))
+            facts.append(share_fact(request.share, length_in_words(split, public.noisy)))
         facts += [STATED, ("Counts", _as_stated(stated))]
         parameters = _declared(tracked) | {"scale": stable.scale, "offset": stable.offset}
         rows = rows_of(tracked, 0, [positions[i] for i in kept], values, ends)
@@ -301,7 +312,8 @@ def _selecting(tracked: Tracked, stated: Envelope, whole: PrivacyParameters) -> 
 
 
 def _declared(tracked: Tracked) -> dict[str, object]:
-    return {"capacity": tracked.capacity, "candidates": tracked.candidates, "tie": tracked.tie.value}
+    tie = tracked.tie.value if tracked.candidates == SPACE_SAVING else None
+    return {"capacity": tracked.capacity, "candidates": tracked.candidates, "tie": tie}
 
 
 def _of_sketch(sketch: LinearSketch, made: SketchNoise) -> dict[str, object]:
@@ -335,7 +347,7 @@ def _above_errors(
     )
     facts = [("Threshold", f"a label is released only if its noisy count {rule}. N is {length}{lifted}.")]
     if request.share is not None:
-        facts.append(("Share", f"and only if its noisy count is at least {request.share:.12g} of {length}."))
+        facts.append(share_fact(request.share, length))
     return facts
 
 
