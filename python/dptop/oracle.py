@@ -81,6 +81,12 @@ class LinearSketch(Summary):
         depth = self._depth(depth)
         if seed is not None:
             seed = whole_number("seed", seed, 0, 2**63 - 1, "Leave it out: a known seed is for tests only.")
+        memory = _native.memory_bytes()
+        if memory is not None and 2 * _native.Sketch.bytes_needed(width, depth) > memory:
+            raise InvalidParameter(
+                "a sketch must fit into memory twice, as a release makes a copy;"
+                f" got width {width} and depth {depth}, of 8 bytes each cell. Use a smaller width or depth."
+            )
         key = None if seed is None else seed_bytes(seed)
         self._noise: SketchNoise | None = None
         self._sketch = _native.Sketch(self._rule, width, depth, label_limit(max_label_bytes), key)
@@ -204,7 +210,9 @@ class LinearSketch(Summary):
 
         Raises:
             IncompatibleSummaries: another type, width, depth or length limit, other keys or another kind of label,
-                noise in either, or one that was merged into another before; nothing has changed then.
+                noise in either, one that was merged into another before, or a copy of this one; nothing has
+                changed then.
+            SourceError: items were counted into either meanwhile; neither is released any more.
         """
         if type(other) is not type(self) or other is self:
             raise IncompatibleSummaries(
@@ -215,16 +223,33 @@ class LinearSketch(Summary):
             raise IncompatibleSummaries(
                 "sketches with noise do not merge: it would be there twice. Merge, then add it."
             )
-        if self._ledger.closed or other._ledger.closed:
+        if other._ledger is self._ledger:
             raise IncompatibleSummaries(
-                "sketches that are released no more do not merge: one of them was merged already, or was longer than"
-                " its declared length. Merge each part once."
+                "a sketch merges with one of another part of the stream; got a copy of itself. Make the other one with"
+                " empty_copy()."
             )
-        if not (self._releasable and other._releasable):
-            raise IncompatibleSummaries("sketches merge once their inputs are read. Wait for every extend().")
-        self._sketch.merge(other._sketch)
-        self._ledger.unite(other._ledger.record())
-        other._ledger.close()
+        # an interruption anywhere below leaves both as inputs that broke off: neither is released then
+        with self._reading() as own, other._reading() as others:
+            if len(self._open) > 1 or len(other._open) > 1:
+                raise IncompatibleSummaries("sketches merge once their inputs are read. Wait for every extend().")
+            spent = None if self._ledger.closed else other._ledger.claim()
+            if spent is None:
+                raise IncompatibleSummaries(
+                    "sketches that are released no more do not merge: one of them was merged already, or was longer"
+                    " than its declared length. Merge each part once."
+                )
+            try:
+                self._sketch.merge(other._sketch)
+            except IncompatibleSummaries:
+                other._ledger.give_back()
+                raise
+            self._ledger.unite(spent)
+            if (self._begun, other._begun) != (own, others):  # then what was merged may be a part of a batch
+                self._ledger.close()
+                raise SourceError(
+                    "sketches merge while nothing is counted into either; items were counted meanwhile, and neither is"
+                    " released. Count both again."
+                )
 
     def empty_copy(self) -> Self:
         """Return a sketch with the same keys and no items, to count another part of a stream and to `merge` it."""

@@ -225,6 +225,22 @@ class Ledger:
                 )
             self.closed = True
 
+    def claim(self) -> LedgerRecord | None:
+        """Close it for the sketch that this one's is merged into, and return what was spent, all in one step.
+
+        None if it is closed already. The length that was declared is not that of both streams.
+        """
+        with self._lock:
+            if self.closed or self._charging:
+                return None
+            self.closed = True
+            return LedgerRecord(dict(self.entries))
+
+    def give_back(self) -> None:
+        """Undo `claim`, where nothing was merged."""
+        with self._lock:
+            self.closed = False
+
     def record(self) -> LedgerRecord:
         """Return what there is now, for a saved copy."""
         return LedgerRecord(dict(self.entries), self.length, self.closed)  # no lock: each is taken in one step

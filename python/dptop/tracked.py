@@ -124,7 +124,7 @@ class Tracked(Summary):
             self._tables = _native.Counters(self._tie.algorithm, self._capacity, 1, limit)
         else:
             self._top = _native.TopEstimates(self._capacity, limit)
-        self._oracle = oracle
+        self._oracle: LinearSketch | FrequencyOracle = oracle
         if budget is not None and not self._noise_is_fresh:
             raise InvalidParameter(
                 "noise before the first item must hide a single release; got a budget for more. Leave the budget out,"
@@ -132,18 +132,19 @@ class Tracked(Summary):
             )
         if isinstance(oracle, LinearSketch):
             self._sketch = oracle._sketch.copy()
+            self._oracle = oracle._over(self._sketch, oracle.noise)  # shape, noise and these cells
         self._start(budget)
         if isinstance(oracle, LinearSketch) and oracle.noise is not None:
             oracle._ledger.hand_over()  # two streams with the same noise would differ by what it hides
 
     @property
     def oracle(self) -> LinearSketch | FrequencyOracle:
-        """What was handed over. An own sketch stays empty; another oracle is raw and private data.
+        """An empty sketch of the shape and keys of the one that was handed over; noise that came first is drawn anew.
 
-        Once the summary was saved and loaded, or copied, it is another empty sketch of the same shape and keys; noise
-        that came first is there too, and not the same: it was drawn anew.
+        Of another library's oracle the object itself, which is raw and private data.
         """
-        return self._oracle
+        oracle = self._oracle
+        return oracle._emptied() if isinstance(oracle, LinearSketch) else oracle
 
     @property
     def capacity(self) -> int:
@@ -264,7 +265,7 @@ class Tracked(Summary):
             raise CorruptSummary(NO_BUDGET)
         if nothing or not agree or not self._parts_agree(self._sketch, incomplete=spent.incomplete):
             raise _corrupt()
-        self._oracle = counted._emptied()
+        self._oracle = counted
         return record
 
     def _parts_agree(self, sketch: _native.Sketch, *, incomplete: bool) -> bool:

@@ -77,7 +77,8 @@ def release(
             MisraGries "misra-gries", or "misra-gries-published", with the threshold of its authors. For Tracked
             "selected", for labels that SpaceSaving tracks, or "envelope". For a sketch by itself "public-labels".
         noise: of the cells of a sketch: "laplace" or "gaussian"; by default the one that spreads less.
-        labels: for a sketch by itself: the labels to release, known without looking at the data.
+        labels: for a sketch by itself: the labels to release, known without looking at the data. They must be of the
+            kind that was counted: a text and its UTF-8 as bytes are one label to a sketch.
         confidence: of the intervals, 0 < confidence < 1.
         simultaneous: whether all intervals hold at once, whatever is picked among them; they are wider. Otherwise each
             holds by itself, given that its label was released, and less often if it was picked once more by its
@@ -132,7 +133,7 @@ def plan(request: Request, summary: Summary) -> Plan:
         raise InvalidParameter(
             f"mechanism must be one for a {type(summary).__name__}: {choices}; got {mechanism!r}. Choose one of them."
         )
-    counted_by = summary.oracle if isinstance(summary, Tracked) else summary
+    counted_by = summary._oracle if isinstance(summary, Tracked) else summary
     for name, given, has_cells in (("noise", request.noise, counted_by), ("labels", request.labels, summary)):
         if given is not None and not isinstance(has_cells, LinearSketch):
             raise InvalidParameter(
@@ -146,6 +147,7 @@ def release_as(request: Request, summary: Summary, seed: int | None = None) -> R
     planned = plan(request, summary)
     if seed is not None:
         seed = whole_number("seed", seed, 0, MAX_LENGTH, "Leave it out: a seed is for tests only.")
+    begun = summary._begun
     if not summary._releasable:
         raise SourceError(
             "a summary is released only if its stream was read to the end; this one is being read, or was cut"
@@ -162,8 +164,8 @@ def release_as(request: Request, summary: Summary, seed: int | None = None) -> R
         )
 
     result = planned.publish(snapshot, seed)
-    if summary._length() != length or not summary._releasable:
-        # then the labels may be those of other counters
+    if summary._length() != length or not summary._releasable or summary._begun is not begun:
+        # then the labels may be those of other counters, or one of two parts had counted more than the other
         raise SourceError(
             "a summary is released only after its stream was read to the end; items were counted meanwhile, and the"
             " release is spent. Wait for every extend() before release()."

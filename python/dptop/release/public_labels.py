@@ -9,7 +9,7 @@ from dptop import _native
 from dptop._native import MAX_LENGTH, Reading
 from dptop.errors import InvalidParameter, UnsupportedLabel
 from dptop.mechanism import PUBLIC_LABELS
-from dptop.oracle import CountMin
+from dptop.oracle import CountMin, CountSketch
 from dptop.release.publication import Facts, Plan, Published, length_in_words, share_fact
 from dptop.release.sketch import around, clipped, error_of, noise_fact, noise_of, noisy_cells, sketch_in_words
 from dptop.report import Row
@@ -49,26 +49,27 @@ def by_public_labels(request: Request, sketch: LinearSketch) -> Plan:
         if request.share is not None:
             public = split.public_length(snapshot[0], seed)
             noisy_length, least = public.noisy, request.least_count(public.value)
-        each = len(labels) if request.simultaneous else 1
+        each = max(1, len(labels)) if request.simultaneous else 1
+        floor = None if isinstance(sketch, CountSketch) else 0  # items may be taken back below zero
         if request.length is not None:
             error = error_of(sketch, noisy, made, request.length, beta / 2)
-            ends = around(error, estimates, beta, each)
+            ends = around(error, estimates, beta, each, floor)
         elif isinstance(sketch, CountMin):
             under = smallest_by_bisection(lambda g: sketch.depth * made.cells.tail(g) <= beta / (2 * each))
             ends = [clipped(v, 0, v + under) for v in estimates]
         else:
-            ends = [(0, MAX_LENGTH)] * len(estimates)
+            ends = [(-MAX_LENGTH, MAX_LENGTH)] * len(estimates)
         rows = [Row(label, v, *end) for label, v, end in zip(labels, estimates, ends, strict=True)]
         facts: Facts = [
             ("Counted by", f"{sketch_in_words(sketch)}."),
-            noise_fact(sketch, made, seed),
+            noise_fact(sketch, noisy, made, seed),
             ("Labels", f"the {len(labels)} that the caller declared, whether they occurred or not."),
         ]
         if request.share is not None and least is not None:
             rows = [row for row in rows if row.count >= least]
             facts.append(share_fact(request.share, length_in_words(split, noisy_length)))
         if request.length is None:
-            facts.append(("Counts", "what collisions add is not known without a declared length: low is 0."))
+            facts.append(("Counts", "what collisions add is not known without a declared length: low says nothing."))
         parameters = {
             "sketch": type(sketch).__name__,
             "width": sketch.width,

@@ -13,7 +13,7 @@ from dptop.noise import seed_bytes
 from dptop.oracle import CountSketch, LinearSketch
 from dptop.privacy import PRECISE
 from dptop.release.publication import DISCRETE_GAUSSIAN, DISCRETE_LAPLACE, noise_in_words
-from dptop.search import smallest_by_bisection
+from dptop.search import smallest_between
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -75,7 +75,7 @@ def error_of(
     For CountSketch the squares come from the noisy rows, which costs nothing, where the chance that this fails leaves
     enough of what is `allowed`; else they are at most length^2. Which of the two is decided by public numbers only.
     """
-    length = max(1, length)
+    length = min(MAX_LENGTH, max(1, length))
     if not isinstance(sketch, CountSketch):
         return CountMinError(sketch.width, sketch.depth, length, noise.cells, sharing=EQUAL_FINGERPRINTS)
     once = squares_failure(sketch.depth)
@@ -97,7 +97,7 @@ def error_of(
 
 
 def around(
-    error: CountMinError | CountSketchError, estimates: list[int], beta: float, labels: int
+    error: CountMinError | CountSketchError, estimates: list[int], beta: float, labels: int, floor: int | None = 0
 ) -> list[tuple[int, int]]:
     """Return (low, high) around each estimate: they hold the true counts of `labels` labels at once with 1 - beta.
 
@@ -105,15 +105,16 @@ def around(
     """
     each = (beta / 2 - error.once - error.pairs) / labels
     if each <= 0:
-        return [(0, MAX_LENGTH)] * len(estimates)
-    over = smallest_by_bisection(lambda g: error.over(g) <= each)
-    under = smallest_by_bisection(lambda g: error.under(g) <= each)
-    return [clipped(estimate, estimate - over, estimate + under) for estimate in estimates]
+        return [(-MAX_LENGTH if floor is None else floor, MAX_LENGTH)] * len(estimates)
+    over = smallest_between(0, MAX_LENGTH, lambda g: error.over(g) <= each)
+    under = smallest_between(0, MAX_LENGTH, lambda g: error.under(g) <= each)
+    return [clipped(estimate, estimate - over, estimate + under, floor) for estimate in estimates]
 
 
-def clipped(count: int, low: int, high: int) -> tuple[int, int]:
-    """Return the ends so that they hold the noisy count and no true count below 0, which only makes them wider."""
-    return max(0, min(low, count)), min(MAX_LENGTH, max(0, high, count))
+def clipped(count: int, low: int, high: int, floor: int | None = 0) -> tuple[int, int]:
+    """Return the ends within the range of counts, no true one of which is below the floor, and around the noisy one."""
+    least = -MAX_LENGTH if floor is None else floor
+    return min(count, max(least, low)), max(count, least, min(MAX_LENGTH, high))
 
 
 def sketch_in_words(sketch: LinearSketch) -> str:
@@ -121,8 +122,12 @@ def sketch_in_words(sketch: LinearSketch) -> str:
     return f"{type(sketch).__name__}, {sketch.depth} rows of {sketch.width} cells"
 
 
-def noise_fact(sketch: LinearSketch, noise: SketchNoise, seed: int | None) -> tuple[str, str]:
-    """Return the fact that tells of the noise of the cells."""
+def noise_fact(
+    sketch: LinearSketch, noisy: _native.Sketch, noise: SketchNoise, seed: int | None
+) -> tuple[str, str]:
+    """Return the fact that tells of the noise of the cells. Of seeded keys and noise that came first it tells no more."""
+    if sketch.noise is not None and noisy.seeded:
+        seed = 0
     kind = DISCRETE_GAUSSIAN if noise.kind == GAUSSIAN else DISCRETE_LAPLACE
     when = "before the first item" if sketch.noise is not None else "at release"
     return noise_in_words(kind, noise.scale, f"on every cell, once, {when}", seed)

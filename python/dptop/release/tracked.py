@@ -50,9 +50,9 @@ STATED: Final = ("Assumed", "the oracle keeps the envelope and the privacy that 
 
 def by_envelope(request: Request, tracked: Tracked) -> Plan:
     """Plan a release of the labels whose estimate exceeds n/K by more than the errors of the oracle."""
-    if isinstance(tracked.oracle, LinearSketch):
-        return _sketch_envelope(request, tracked, tracked.oracle)
-    return _stated_envelope(request, tracked, tracked.oracle)
+    if isinstance(tracked._oracle, LinearSketch):
+        return _sketch_envelope(request, tracked, tracked._oracle)
+    return _stated_envelope(request, tracked, tracked._oracle)
 
 
 def by_selection(request: Request, tracked: Tracked) -> Plan:
@@ -62,9 +62,9 @@ def by_selection(request: Request, tracked: Tracked) -> Plan:
             f"mechanism 'selected' must have candidates of SpaceSaving; got candidates={tracked.candidates!r}."
             " Track with candidates='space-saving', or use 'envelope'."
         )
-    if isinstance(tracked.oracle, LinearSketch):
-        return _sketch_selection(request, tracked, tracked.oracle)
-    return _stated_selection(request, tracked, tracked.oracle)
+    if isinstance(tracked._oracle, LinearSketch):
+        return _sketch_selection(request, tracked, tracked._oracle)
+    return _stated_selection(request, tracked, tracked._oracle)
 
 
 def _sketch_envelope(request: Request, tracked: Tracked, sketch: LinearSketch) -> Plan:
@@ -84,7 +84,7 @@ def _sketch_envelope(request: Request, tracked: Tracked, sketch: LinearSketch) -
         else:
             form = noise_first if sketch.noise is not None else noise_at_release
             envelope = form(error, beta=beta, capacity=tracked.capacity, state=made.state)
-        facts: Facts = [_counted_by(tracked, sketch_in_words(sketch)), noise_fact(sketch, made, seed)]
+        facts: Facts = [_counted_by(tracked, sketch_in_words(sketch)), noise_fact(sketch, noisy, made, seed)]
         parameters = _declared(tracked) | _of_sketch(sketch, made)
         if envelope is None:
             alike = tracked.candidates == ESTIMATES and error.pairs >= beta
@@ -132,7 +132,7 @@ def _sketch_selection(request: Request, tracked: Tracked, sketch: LinearSketch) 
         noisy_length = public.noisy if public else None
         facts: Facts = [
             _counted_by(tracked, sketch_in_words(sketch)),
-            noise_fact(sketch, made, seed),
+            noise_fact(sketch, noisy, made, seed),
             noise_in_words(
                 DISCRETE_LAPLACE, stable.scale, "on every counter and on the minimum counter, which select", seed
             ),
@@ -150,8 +150,7 @@ def _sketch_selection(request: Request, tracked: Tracked, sketch: LinearSketch) 
 
 def _stated_envelope(request: Request, tracked: Tracked, oracle: FrequencyOracle) -> Plan:
     split = request.split(bounds_length=True)
-    if request.length is not None:
-        _affordable(_for_candidates(tracked, _stated(oracle, request.length)), split.labels)  # before it is spent
+    _affordable(_for_candidates(tracked, _stated(oracle, request.length or 1)), split.labels)  # before it is spent
 
     def publish(snapshot: CountersSnapshot, seed: int | None) -> Published:
         public = split.public_length(snapshot[0], seed)
@@ -174,8 +173,7 @@ def _stated_envelope(request: Request, tracked: Tracked, oracle: FrequencyOracle
 
 def _stated_selection(request: Request, tracked: Tracked, oracle: FrequencyOracle) -> Plan:
     split = request.split(bounds_length=True)
-    if request.length is not None:
-        _selecting(tracked, _stated(oracle, request.length), split.labels)  # before it is spent
+    _selecting(tracked, _stated(oracle, request.length or 1), split.labels)  # before it is spent
     over = tracked.capacity if request.simultaneous else None
 
     def publish(snapshot: CountersSnapshot, seed: int | None) -> Published:
@@ -246,7 +244,7 @@ def _kept(
 
 def _for_both(public: PublicLength) -> int:
     """Return a bound on the length of both neighbours: a lifted noisy length bounds the shorter one only."""
-    return public.value if public.noisy is None else public.value + 1
+    return public.value if public.noisy is None else min(MAX_LENGTH, public.value + 1)
 
 
 def _length_is_public(request: Request) -> bool:
