@@ -74,6 +74,8 @@ CASES = [
     Case(MIN, 4096, 9, "space-saving", tie="most-recent", declared=None, noise="gaussian", delta=1e-6),
     Case(MIN, 4096, 9, "space-saving", first=True, declared=None, delta=1e-6),
     Case(SKETCH, 30_000, 61),
+    Case(SKETCH, 60_000, 31, delta=8e-7),  # a bound on the squares that is too low takes 0.76 of what beta allows
+    Case(SKETCH, 8192, 51, "space-saving", delta=4e-11),  # and 0.84 of delta
     Case(SKETCH, 30_000, 61, noise="gaussian", declared=None),
     Case(SKETCH, 2000, 79, first=True, noise="gaussian", delta=1e-3),
     Case(SKETCH, 4096, 61, "space-saving", noise="gaussian", delta=1e-6),
@@ -122,7 +124,8 @@ def errors_of(
     else:
         once = float(binom.sf((d - 1) // 2, d, 1 / 8))
         squares = length**2
-        if once <= beta / 2:
+        allowed = left if case.candidates == "space-saving" else beta
+        if once <= allowed * 15 / 16:
             squares = squares_of(row_sums, w, c, noise, length)
         else:
             once = 0.0
