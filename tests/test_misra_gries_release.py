@@ -62,6 +62,7 @@ def summed(epsilon: Fraction, t: int) -> float:
 @pytest.mark.parametrize("epsilon", [Fraction(1, 8), Fraction(1), Fraction(3)])
 @pytest.mark.parametrize("t", [1, 2, 3, 10, 40])
 def test_the_closed_form_is_the_sum(epsilon: Fraction, t: int) -> None:
+    """To 12 digits, and never below it but for what the test's own sum loses."""
     mechanism = MisraGriesThreshold.calibrate(epsilon=float(epsilon), delta=0.5)
     chance = mechanism._failure(t)
     assert float(chance) == pytest.approx(summed(epsilon, t), rel=1e-12)
@@ -71,6 +72,7 @@ def test_the_closed_form_is_the_sum(epsilon: Fraction, t: int) -> None:
 @pytest.mark.parametrize("epsilon", [2.0**-20, 0.01, 1.0, 64.0])
 @pytest.mark.parametrize("delta", [1e-300, 1e-9, 0.9])
 def test_extremes_are_calibrated(epsilon: float, delta: float) -> None:
+    """From the smallest epsilon and delta to the largest: the threshold holds, and the one below it does not."""
     mechanism = MisraGriesThreshold.calibrate(epsilon=epsilon, delta=delta)
     assert mechanism.failure_probability <= mechanism.delta
     assert mechanism.threshold == 1 or mechanism._failure(mechanism.threshold - 1) > mechanism.delta

@@ -41,6 +41,8 @@ COARSE_BLOCKS: Final = 64
 def draw(variance: int, count: int, seed: int | None = None) -> list[int]:
     """Return `count` independent draws of Z, exact: integers only, no rounding, fresh entropy of the system per call.
 
+    It is for tests: a release draws the noise of its cells natively, where they are, by the same sampler.
+
     Args:
         variance: 1 to 2^40.
         count: how many draws, at least 0.
