@@ -43,6 +43,4 @@ def _terms(rows: int) -> tuple[tuple[int, int], ...]:
 @cache
 def _logarithms(rows: int) -> tuple[tuple[int, float], ...]:
     whole = math.lgamma(rows + 1)
-    return tuple(
-        (k, whole - math.lgamma(k + 1) - math.lgamma(rows - k + 1)) for k in range((rows + 1) // 2, rows + 1)
-    )
+    return tuple((k, whole - math.lgamma(k + 1) - math.lgamma(rows - k + 1)) for k in range((rows + 1) // 2, rows + 1))

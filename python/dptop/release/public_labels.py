@@ -55,7 +55,8 @@ def by_public_labels(request: Request, sketch: LinearSketch) -> Plan:
             error = error_of(sketch, noisy, made, request.length, beta / 2)
             ends = around(error, estimates, beta, each, floor)
         elif isinstance(sketch, CountMin):
-            under = smallest_by_bisection(lambda g: sketch.depth * made.cells.tail(g) <= beta / (2 * each))
+            cells = made.cells
+            under = smallest_by_bisection(lambda g: sketch.depth * cells.tail(g) <= beta / (2 * each))
             ends = [clipped(v, 0, v + under) for v in estimates]
         else:
             ends = [(-MAX_LENGTH, MAX_LENGTH)] * len(estimates)

@@ -122,9 +122,7 @@ def sketch_in_words(sketch: LinearSketch) -> str:
     return f"{type(sketch).__name__}, {sketch.depth} rows of {sketch.width} cells"
 
 
-def noise_fact(
-    sketch: LinearSketch, noisy: _native.Sketch, noise: SketchNoise, seed: int | None
-) -> tuple[str, str]:
+def noise_fact(sketch: LinearSketch, noisy: _native.Sketch, noise: SketchNoise, seed: int | None) -> tuple[str, str]:
     """Return the fact that tells of the noise of the cells. Of seeded keys and noise that came first it tells no more."""
     if sketch.noise is not None and noisy.seeded:
         seed = 0
