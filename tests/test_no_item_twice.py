@@ -186,7 +186,7 @@ def test_a_half_counted_batch_is_not_released() -> None:
         go.set()
         counted.wait(5)
 
-    summary._ledger.charge = charge_and_let_go  # type: ignore[method-assign]
+    summary._ledger.charge = charge_and_let_go  # type: ignore[method-assign, assignment]
     with pytest.raises(dptop.SourceError, match="counted meanwhile"):
         dptop.release(summary, **ASK)
     thread.join()
@@ -206,7 +206,7 @@ def test_nothing_is_spent_by_an_oracle_that_states_too_much() -> None:
     for candidates in ("space-saving", "estimates"):
         summary = dptop.Tracked(Exact(), 10, candidates)
         summary.extend(["a"] * 100)
-        with pytest.raises(dptop.InvalidParameter, match="must keep|must leave"):
+        with pytest.raises(dptop.InvalidParameter, match=r"must keep|must leave"):
             dptop.release(summary, epsilon=2.0**-19, delta=1e-6)
         assert not summary._ledger.entries
 

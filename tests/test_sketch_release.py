@@ -99,9 +99,9 @@ def test_what_are_no_labels_is_refused_before_anything_is_spent(labels: Any) -> 
 def test_labels_are_for_a_sketch_by_itself() -> None:
     """What tracks labels has its own."""
     for summary in (dptop.SpaceSaving(5), dptop.Tracked(dptop.CountMin(8, 2), 5)):
-        with pytest.raises(dptop.InvalidParameter, match="labels must be left out"):
+        with pytest.raises(dptop.InvalidParameter, match="labels is for sketches"):
             dptop.release(summary, **ASK, labels=["a"])
-    with pytest.raises(dptop.InvalidParameter, match="noise must be left out"):
+    with pytest.raises(dptop.InvalidParameter, match="noise is for sketches"):
         dptop.release(dptop.SpaceSaving(5), **ASK, noise="laplace")
 
 

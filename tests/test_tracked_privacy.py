@@ -19,10 +19,10 @@ from scipy.stats import beta as beta_law
 import dptop
 from dptop import noise
 from dptop.envelope import CountMinError, Envelope, LabelEnvelope
+from dptop.envelope.rows import EQUAL_FINGERPRINTS
 from dptop.mechanism import SketchNoise, StableThreshold
 from dptop.privacy import PrivacyParameters, floor_epsilon
 from dptop.release import Request, public_labels, release_as, tracked
-from dptop.release.sketch import SHARING
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -89,7 +89,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
     @cache
     def error(width: int, depth: int, made: SketchNoise, length: int) -> CountMinError:
-        return CountMinError(width, depth, length, made.cells, sharing=SHARING)
+        return CountMinError(width, depth, length, made.cells, sharing=EQUAL_FINGERPRINTS)
 
     def error_of(sketch: Any, noisy: Any, made: SketchNoise, length: int, allowed: float) -> CountMinError:
         assert isinstance(sketch, dptop.CountMin)  # for which it is a function of public numbers

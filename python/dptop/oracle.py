@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self, runtime_
 
 from dptop import _native
 from dptop._native import MAX_DEPTH, MAX_WIDTH
-from dptop.errors import CorruptSummary, IncompatibleSummaries, InvalidParameter
+from dptop.errors import CorruptSummary, IncompatibleSummaries, InvalidParameter, SourceError
 from dptop.mechanism.sketch_noise import NOISES, SketchNoise
 from dptop.noise import seed_bytes
 from dptop.noise_record import noise_from_bytes, noise_to_bytes
@@ -228,10 +228,13 @@ class LinearSketch(Summary):
                 "a sketch merges with one of another part of the stream; got a copy of itself. Make the other one with"
                 " empty_copy()."
             )
+        unread = IncompatibleSummaries("sketches merge once their inputs are read. Wait for every extend().")
+        if not (self._releasable and other._releasable):
+            raise unread
         # an interruption anywhere below leaves both as inputs that broke off: neither is released then
         with self._reading() as own, other._reading() as others:
             if len(self._open) > 1 or len(other._open) > 1:
-                raise IncompatibleSummaries("sketches merge once their inputs are read. Wait for every extend().")
+                raise unread
             spent = None if self._ledger.closed else other._ledger.claim()
             if spent is None:
                 raise IncompatibleSummaries(

@@ -123,7 +123,7 @@ def sketch_in_words(sketch: LinearSketch) -> str:
 
 
 def noise_fact(sketch: LinearSketch, noisy: _native.Sketch, noise: SketchNoise, seed: int | None) -> tuple[str, str]:
-    """Return the fact that tells of the noise of the cells. Of seeded keys and noise that came first it tells no more."""
+    """Return the fact that tells of the noise of the cells; where it came first, known keys count as a seed."""
     if sketch.noise is not None and noisy.seeded:
         seed = 0
     kind = DISCRETE_GAUSSIAN if noise.kind == GAUSSIAN else DISCRETE_LAPLACE
