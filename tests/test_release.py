@@ -29,16 +29,19 @@ from scipy.stats import binomtest
 import dptop
 from containers import summary_of
 from dptop import _native, noise
-from dptop.mechanism import StableThreshold
+from dptop.mechanism import MECHANISMS, PAPER, PUBLIC_LABELS, StableThreshold
+from dptop.oracle import LinearSketch
 from dptop.parameters import shown
 from dptop.privacy import PrivacyParameters, exact_epsilon, per_item
 from dptop.reference import stable_threshold as reference
+from dptop.release import PLANS
 from dptop.search import smallest_by_bisection
 from dptop.tie import Tie
+from foreign_oracles import Exact
 from saved import Label, released_elsewhere, with_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 
@@ -465,17 +468,36 @@ def test_attributes() -> None:
     assert result.parameters["scale"] == 1.0
 
 
+def releases() -> Iterator[dptop.Release]:
+    """Yield a release by each mechanism of each summary, of a tracked oracle of another library too."""
+    kinds: dict[type[Any], Callable[[], list[dptop.Summary]]] = {
+        dptop.SpaceSaving: lambda: [dptop.SpaceSaving(100)],
+        dptop.MisraGries: lambda: [dptop.MisraGries(100)],
+        dptop.Tracked: lambda: [dptop.Tracked(oracle, 100) for oracle in (dptop.CountMin(64, 3), Exact())],
+        LinearSketch: lambda: [dptop.CountMin(64, 3), dptop.CountSketch(64, 3)],
+    }
+    assert set(kinds) == set(PLANS)
+    for kind, mechanisms in PLANS.items():
+        for mechanism in mechanisms:
+            options: dict[str, Any] = {"share": 0.1} if mechanism == PAPER else {}
+            options |= {"labels": ["a"]} if mechanism == PUBLIC_LABELS else {}
+            for summary in kinds[kind]():
+                summary.extend(["a"], [1000])
+                yield dptop.release(summary, epsilon=1, delta=1e-6, mechanism=mechanism, length=5000, **options)
+
+
 def test_every_parameter_is_documented() -> None:
     """The docstring of `Release` lists the keys of `parameters`, in their order; they cannot be changed."""
     documented = re.findall(r"^ +- `(\w+)`: .*[.;]", dptop.Release.__doc__ or "", re.MULTILINE)
-    found = set()
-    for options in ({}, {"mechanism": "paper", "share": 0.1}):
-        result = dptop.release(weighed({"a": 1000}), epsilon=1, delta=1e-9, **options)  # type: ignore[arg-type]
-        assert list(result.parameters) == [key for key in documented if key in result.parameters]
+    found, mechanisms = set(), set()
+    for result in releases():
+        assert list(result.parameters) == [key for key in documented if key in result.parameters], result.mechanism
         found |= set(result.parameters)
+        mechanisms.add(result.mechanism)
         with pytest.raises(TypeError):
             result.parameters["capacity"] = 1  # type: ignore[index]
     assert found == set(documented)
+    assert mechanisms == set(MECHANISMS)
 
 
 def test_epsilon_is_reported_as_it_is_kept() -> None:

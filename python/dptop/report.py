@@ -36,7 +36,8 @@ class Row(NamedTuple):
 
     Attributes:
         item: the label.
-        count: its noisy count: counter plus noise.
+        count: its noisy count: the counter of a summary plus noise, or an estimate that is read from noisy cells or
+            from an oracle.
         low: the lower end of its interval.
         high: the upper end.
     """
@@ -59,19 +60,33 @@ class Release:
         delta: the total delta.
         mechanism: the name of the mechanism.
         private: False if a seed for tests was used; such a result protects nobody.
-        noisy_minimum: the noisy minimum counter of each partition; none with the mechanism "paper".
-        noisy_length: the noisy length of the stream, if a share asked for it.
+        noisy_minimum: the noisy minimum counter of each partition, with the mechanisms "stable-threshold" and
+            "selected"; of the others there is none.
+        noisy_length: the noisy length of the stream, if a share, an envelope or an oracle of another library asked for
+            it and none was declared.
         facts: what the mechanism says of itself in words; `explain` has them and those that hold for all.
         parameters: what was declared and what follows from it; it cannot be changed. Its keys:
 
-            - `summary`: what counted the stream: "SpaceSaving".
-            - `capacity`: its counters, over all partitions.
-            - `tie`: its tie rule, "least-recent" or "most-recent".
-            - `partitions`: its tables, each with a noisy minimum of its own.
-            - `scale`: of the discrete Laplace noise on counters and minima, in items.
-            - `offset`: items; a label is released if its noisy count exceeds the noisy minimum by more than this.
-            - `gap`: items; in its place with the mechanism "paper": what noise adds to the threshold.
-            - `threshold`: items; with the mechanism "paper", a label is released if its noisy count exceeds this.
+            - `summary`: what counted the stream, by the name of its type: "SpaceSaving", "Tracked" and so on.
+            - `capacity`: the labels that it tracks at the most, over all partitions.
+            - `candidates`: how `Tracked` chooses them, "space-saving" or "estimates".
+            - `tie`: the tie rule of SpaceSaving, "least-recent" or "most-recent"; None where labels are tracked by
+              their estimates.
+            - `partitions`: the tables of SpaceSaving, each with a noisy minimum of its own.
+            - `sketch`: what counts read from a sketch of dptop are read from: "CountMin" or "CountSketch".
+            - `width`: the cells in each of its rows.
+            - `depth`: its rows.
+            - `noise`: in its cells: "laplace" or "gaussian".
+            - `scale`: of that noise, in items: 1/epsilon of a cell, or the square root of the variance. Where there is
+              no sketch, of the Laplace noise on counters: 1/epsilon of a counter.
+            - `offset`: items; a label is released if its noisy counter exceeds the noisy minimum by more than this,
+              with the mechanisms "stable-threshold" and "selected".
+            - `gap`: items; with the mechanism "paper": what noise adds to the threshold.
+            - `threshold`: items; a label is released if its noisy count exceeds this, with the mechanisms "paper" and
+              "envelope"; if it is at least this, with "misra-gries" and "misra-gries-published". It is left out where
+              no envelope holds and nothing is released.
+            - `undercount`: items; of Misra-Gries: a count is below the true count by at most this, besides the noise;
+              None if no length is public.
             - `top`: rows at the most; None for no limit.
             - `share`: the smallest share of the stream, 0 to 1; None for no such rule.
             - `length`: the declared upper bound on the length, in items; None if there is none.
