@@ -108,28 +108,30 @@ class LinearSketch(Summary):
     ) -> Self:
         """Return an empty sketch of at most `memory` bytes whose release by its envelope has the smallest threshold.
 
-        All that it depends on is public and known before the stream.
+        Release with the same `noise`, a declared `length` and `mechanism="envelope"`: other releases have other shapes
+        that are best. All that the shape depends on is public and known before the stream.
 
         Args:
             memory: bytes for the cells, 8 each.
             capacity: labels that `Tracked` will track beside it.
-            length: a bound on the length of the stream.
+            length: a bound on the length of the stream, which the release declares.
             epsilon: of the release.
             delta: of the release.
-            candidates: what will track labels: "space-saving" or "estimates".
+            candidates: what will track labels: "space-saving", with the tie rule "least-recent", or "estimates".
             noise: "laplace" or "gaussian"; to search with the latter takes seconds.
-            expected_squares: for `CountSketch`: a guess, without looking at the data, of the sum of squared counts,
-                which the release then bounds from the noisy rows. Without it, length^2.
+            expected_squares: for `CountSketch` only: a guess, without looking at the data, of the bound on the sum of
+                squared counts that the release finds in the noisy rows, at most length^2, which it is without it.
             budget: as at construction.
 
         Raises:
-            InvalidParameter: a value out of range, or memory for no threshold below the length.
+            InvalidParameter: a value out of range, expected squares for `CountMin`, or memory for no threshold below
+                the length.
 
         >>> import dptop
         >>> dptop.CountMin.for_memory(1_000_000, capacity=2000, length=10**6, epsilon=1.0, delta=1e-9)
         CountMin(width=5952, depth=21, labels=None)
         """
-        width, depth = best_shape(
+        best = best_shape(
             cls._rule,
             memory,
             capacity=capacity,
@@ -140,7 +142,7 @@ class LinearSketch(Summary):
             noise=noise,
             expected_squares=expected_squares,
         )
-        return cls(width, depth, budget=budget)
+        return cls(best.width, best.depth, budget=budget)
 
     @staticmethod
     def _depth(depth: int) -> int:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from dptop.envelope.binomial import majority
-from dptop.envelope.rows import checked_collision
+from dptop.envelope.rows import checked_collision, collision_chance
 from dptop.errors import InvalidParameter
 from dptop.parameters import shown
 
@@ -20,9 +20,12 @@ if TYPE_CHECKING:
 
     from dptop.envelope.cell_noise import CellNoise
 
-__all__ = ["squares_bound", "squares_failure"]
+__all__ = ["MOST_FOR_SQUARES", "squares_bound", "squares_failure", "squares_payable"]
 
 WIDEST_COLLISION: Final = Fraction(1, 16)
+MOST_FOR_SQUARES: Final = 15 / 16
+"""Of the chance that is allowed, the most that a bound on the squares may take: what is left raises the errors little,
+and a bound that is better than length^2 lowers them by far."""
 ROOT_SCALE: Final = 2**32
 
 
@@ -33,6 +36,18 @@ def squares_failure(depth: int) -> float:
     22.0
     """
     return majority(depth, 0.125)
+
+
+def squares_payable(width: int, depth: int, allowed: float) -> bool:
+    """Return whether a release that allows this chance of failure takes a bound on the squares from its noisy rows.
+
+    Public numbers decide: rows have to be wide enough, and the chance that the bound is too low at most 15/16 of what
+    is allowed. Otherwise the squares are at most length^2, for certain.
+
+    >>> squares_payable(17, 31, allowed=1.8e-7), squares_payable(17, 31, allowed=1.7e-7), squares_payable(16, 31, 0.1)
+    (True, False, False)
+    """
+    return collision_chance(width) < WIDEST_COLLISION and squares_failure(depth) <= allowed * MOST_FOR_SQUARES
 
 
 def squares_bound(
