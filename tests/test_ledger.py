@@ -31,7 +31,8 @@ def counted(budget: dptop.Budget | None = None) -> dptop.SpaceSaving:
 
 
 def release(summary: dptop.Summary, epsilon: float = 1.0, delta: float = 1e-9) -> dptop.Release:
-    return dptop.release(summary, epsilon=epsilon, delta=delta)
+    labels = ["a"] if isinstance(summary, dptop.CountMin) else None
+    return dptop.release(summary, epsilon=epsilon, delta=delta, labels=labels)
 
 
 def through_pickle(summary: dptop.SpaceSaving) -> dptop.SpaceSaving:
@@ -375,3 +376,43 @@ def test_a_finaliser_that_makes_summaries_does_not_hang() -> None:
         " for _ in range(20): C(); dptop.SpaceSaving(4)\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+
+
+def too_long() -> dptop.Summary:
+    summary = counted(dptop.Budget(8.0, 1e-6))
+    with pytest.raises(dptop.InvalidParameter, match="length must bound"):
+        dptop.release(summary, epsilon=1.0, delta=1e-9, length=700)
+    return summary
+
+
+def merged() -> dptop.Summary:
+    one = dptop.CountMin(8, 2)
+    other = one.empty_copy()
+    one.merge(other)
+    return other
+
+
+def handed_over() -> dptop.Summary:
+    sketch = dptop.CountMin(8, 2).with_noise(epsilon=0.5)
+    dptop.Tracked(sketch, 5)
+    return sketch
+
+
+CAUSES = {too_long: "longer than its declared length", merged: "merged into another", handed_over: "handed to Tracked"}
+
+
+@pytest.mark.parametrize("make", CAUSES)
+def test_a_closed_ledger_says_why(make: Callable[[], dptop.Summary]) -> None:
+    """And nothing of the other causes, also of a copy; one that is read where that is not known names them all."""
+    closed = make()
+    for summary in (closed, copy.copy(closed)):
+        with pytest.raises(dptop.BudgetExhausted, match=CAUSES[make]) as caught:
+            release(summary)
+        assert [cause for cause in CAUSES.values() if cause in str(caught.value)] == [CAUSES[make]]
+    data = closed.to_bytes()
+    type(closed._ledger)._known.pop(closed._identity)  # as in another process
+    read = dptop.Summary.from_bytes(data)
+    assert read.to_bytes() == data
+    with pytest.raises(dptop.BudgetExhausted) as caught:
+        release(read)
+    assert all(cause in str(caught.value) for cause in CAUSES.values())

@@ -12,13 +12,24 @@ import os
 import threading
 from dataclasses import dataclass, field
 from decimal import ROUND_FLOOR, Context, Decimal
+from enum import Enum
 from fractions import Fraction
 from typing import ClassVar, Final, NamedTuple
 
 from dptop.errors import BudgetExhausted, InvalidParameter
 from dptop.parameters import as_written, real_number, shown
 
-__all__ = ["Budget", "Ledger", "LedgerRecord", "PrivacyParameters", "Spent", "exact_delta", "exact_epsilon", "per_item"]
+__all__ = [
+    "Budget",
+    "Closed",
+    "Ledger",
+    "LedgerRecord",
+    "PrivacyParameters",
+    "Spent",
+    "exact_delta",
+    "exact_epsilon",
+    "per_item",
+]
 
 EPSILON_STEP: Final = Fraction(1, 2**32)
 """Every epsilon is a whole multiple of this, so that the noise is drawn with integers only."""
@@ -81,7 +92,18 @@ def exact_delta(delta: float) -> Decimal:
 
 @dataclass(frozen=True, slots=True)
 class PrivacyParameters:
-    """An exact (epsilon, delta): epsilon a positive multiple of 2^-32, 0 <= delta < 1 a decimal."""
+    """An exact (epsilon, delta), as the mechanisms compute with them.
+
+    Attributes:
+        epsilon: a positive multiple of 2^-32.
+        delta: a decimal, 0 <= delta < 1.
+
+    Raises:
+        InvalidParameter: a value that is none.
+
+    >>> PrivacyParameters.of(0.5, 1e-9)
+    PrivacyParameters(epsilon=Fraction(1, 2), delta=Decimal('1E-9'))
+    """
 
     epsilon: Fraction
     delta: Decimal
@@ -96,7 +118,15 @@ class PrivacyParameters:
 
     @classmethod
     def of(cls, epsilon: float, delta: float) -> PrivacyParameters:
-        """Return what is promised for floats: epsilon rounded down to the grid, delta as written."""
+        """Return what is promised for floats: epsilon rounded down to the grid, delta as written.
+
+        Args:
+            epsilon: 2^-20 <= epsilon <= 64.
+            delta: 0 < delta < 1.
+
+        Raises:
+            InvalidParameter: a value out of range.
+        """
         return cls(exact_epsilon(epsilon), exact_delta(delta))
 
 
@@ -176,6 +206,28 @@ class LedgerRecord:
     closed: bool = False
 
 
+class Closed(Enum):
+    """Why a stream is released no more, as the error says it. A saved form tells only that it is."""
+
+    TOO_LONG = (
+        "a stream that was longer than its declared length is not released: its length is not found by asking again."
+        " Count it again, with a bound that you know without the data."
+    )
+    MERGED = (
+        "a sketch that was merged into another is not released: the other one is, for both. Release that one, or count"
+        " this part again."
+    )
+    HANDED_OVER = (
+        "a sketch whose noise was handed to Tracked is not released: that noise must hide one stream. Release what"
+        " tracks beside it, or make another one with with_noise()."
+    )
+    SOMEHOW = (
+        "a stream that was longer than its declared length, or was merged into another or handed to Tracked, is not"
+        " released: its length is not found by asking again, and the other one is released for both. Count it again,"
+        " with a bound that you know without the data."
+    )
+
+
 class Ledger:
     """What has been spent on one stream. Copies and unpickled twins of a summary share it within a process.
 
@@ -191,6 +243,7 @@ class Ledger:
         self.entries: dict[bytes, Spent] = {}
         self.length: int | None = None
         self.closed = False
+        self._why = Closed.SOMEHOW
         self._lock = threading.RLock()  # a signal's handler may come to the same ledger
         self._charging = False
 
@@ -207,9 +260,10 @@ class Ledger:
             if self.length is None:
                 self.length = record.length
 
-    def close(self) -> None:
+    def close(self, why: Closed = Closed.TOO_LONG) -> None:
         """Allow no further release, also of copies, whatever the budget."""
-        self.unite(LedgerRecord(closed=True))
+        with self._lock:
+            self.closed, self._why = True, why
 
     def hand_over(self) -> None:
         """Close it for the summary that takes over from this one.
@@ -223,7 +277,7 @@ class Ledger:
                     "noise in the cells must hide one stream; this sketch was released, or handed over before."
                     " Make another one with with_noise()."
                 )
-            self.closed = True
+            self.close(Closed.HANDED_OVER)
 
     def claim(self) -> LedgerRecord | None:
         """Close it for the sketch that this one's is merged into, and return what was spent, all in one step.
@@ -272,11 +326,7 @@ class Ledger:
 
     def _check_length(self, length: int | None) -> None:
         if self.closed:
-            raise BudgetExhausted(
-                "a stream that was longer than its declared length, or was merged into another or handed to Tracked, is"
-                " not released: its length is not found by asking again, and the other one is released for both. Count"
-                " it again, with a bound that you know without the data."
-            )
+            raise BudgetExhausted(self._why.value)
         if length is not None and self.length not in (None, length):
             raise InvalidParameter(
                 f"length must be the one declared before, as its answer tells of the stream; got {length} after"
