@@ -173,7 +173,7 @@ class MisraGries(Counters):
 
     _saved_as: ClassVar[int] = 2
 
-    def __init__(self, capacity: int, max_label_bytes: int = 4096, budget: Budget | None = None) -> None:
+    def __init__(self, capacity: int, *, max_label_bytes: int = 4096, budget: Budget | None = None) -> None:
         self._tables = _native.Counters(MISRA_GRIES, capacity_of(capacity), 1, label_limit(max_label_bytes))
         self._start(budget)
 
