@@ -25,9 +25,9 @@ from dptop.errors import (
 )
 from dptop.files import FileLabels, read_labels
 from dptop.label import Label, ShortenedLabel
-from dptop.mechanism import StableThreshold
-from dptop.oracle import CountMin, CountSketch, FrequencyOracle
-from dptop.privacy import Budget
+from dptop.mechanism import SketchNoise, StableThreshold
+from dptop.oracle import CountMin, CountSketch, FrequencyOracle, LinearSketch, NoisyAtRelease
+from dptop.privacy import Budget, PrivacyParameters
 from dptop.release import release
 from dptop.report import Release, Row
 from dptop.summary import Summary, load
@@ -49,11 +49,15 @@ __all__ = [
     "IncompatibleSummaries",
     "InvalidParameter",
     "Label",
+    "LinearSketch",
     "MisraGries",
     "MissingExtra",
+    "NoisyAtRelease",
+    "PrivacyParameters",
     "Release",
     "Row",
     "ShortenedLabel",
+    "SketchNoise",
     "SourceError",
     "SpaceSaving",
     "StableThreshold",

@@ -14,7 +14,7 @@ from dptop.mechanism.sketch_noise import NOISES, SketchNoise
 from dptop.noise import seed_bytes
 from dptop.noise_record import noise_from_bytes, noise_to_bytes
 from dptop.parameters import one_of, whole_number
-from dptop.privacy import PrivacyParameters
+from dptop.privacy import Closed, PrivacyParameters
 from dptop.record import Record
 from dptop.sketch_shape import best_shape
 from dptop.source import open_labels, read_signed_weights
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dptop.envelope import Envelope
     from dptop.privacy import Budget
 
-__all__ = ["NO_BUDGET", "CountMin", "CountSketch", "FrequencyOracle", "LinearSketch"]
+__all__ = ["NO_BUDGET", "CountMin", "CountSketch", "FrequencyOracle", "LinearSketch", "NoisyAtRelease"]
 
 
 NO_BUDGET: Final = (
@@ -40,8 +40,31 @@ class FrequencyOracle(Protocol):
 
     The oracle is handed over empty and belongs to the summary from then on. What its estimates at the end are read from
     is private by itself, with the epsilon and delta that its envelope states: noise went into its cells before the
-    first item, say; it is released once. An oracle whose noise comes at the end also has a method `noisy`, which is
-    called once in each release and returns an oracle with fresh noise to read the final estimates from.
+    first item, say; it is released once. An oracle whose noise comes at the end is a `NoisyAtRelease`.
+
+    One of one's own, which counts exactly. At epsilon 0.5 one draw in 10^13 is more than 60 from 0, and every label has
+    one, whether it was counted or not: without, an estimate of 0 would tell that it was not.
+
+    >>> import dptop
+    >>> from fractions import Fraction
+    >>> class Exact:
+    ...     def __init__(self, counts=(), epsilon=None):
+    ...         self.counts, self.epsilon, self.drawn = dict(counts), epsilon, {}
+    ...     def update(self, item, weight=1):
+    ...         self.counts[item] = self.counts.get(item, 0) + weight
+    ...     def estimate(self, item):
+    ...         if self.epsilon and item not in self.drawn:
+    ...             [self.drawn[item]] = dptop.noise.draw(self.epsilon, 1)
+    ...         return self.counts.get(item, 0) + self.drawn.get(item, 0)
+    ...     def envelope(self, length):
+    ...         return dptop.Envelope.stated(over=60, under=60, beta=(length + 1) * 1e-13, epsilon=0.5)
+    ...     def noisy(self):
+    ...         return Exact(self.counts, Fraction(1, 2))
+    >>> words = dptop.Tracked(Exact(), capacity=100)
+    >>> words.extend(["to"] * 5000 + ["be"] * 3000 + ["or"])
+    >>> result = dptop.release(words, epsilon=1.0, delta=1e-6, length=10_000, mechanism="envelope")
+    >>> [row.item for row in result]
+    ['to', 'be']
     """
 
     def update(self, item: Any, weight: int = 1) -> object:
@@ -54,8 +77,22 @@ class FrequencyOracle(Protocol):
         """Return how far estimates may be off on streams of at most `length` items: see `dptop.Envelope`."""
 
 
+@runtime_checkable
+class NoisyAtRelease(FrequencyOracle, Protocol):
+    """An oracle that counts without noise, and whose noise comes at the end: so it may be released more than once.
+
+    What its envelope says of the end, and of epsilon and delta, is of what `noisy` returns.
+    """
+
+    def noisy(self) -> FrequencyOracle:
+        """Return an oracle with fresh noise to read the final estimates from: called once in each release."""
+
+
 class LinearSketch(Summary):
-    """Rows of cells, in each of which a label has one: what `CountMin` and `CountSketch` share.
+    """Rows of cells, in each of which a label has one: what `CountMin` and `CountSketch` share, and one makes those.
+
+    Cells are sums of weights, so that items can be taken back, sketches of parts of a stream added up, and noise added
+    once to each cell hides an item in everything that is read from them.
 
     Hashes. A label is reduced to a 64-bit fingerprint by a keyed hash; each row has a strongly universal function of
     that (vector multiply-shift, three random 64-bit numbers), so that two distinct fingerprints share a cell of a row
@@ -250,7 +287,7 @@ class LinearSketch(Summary):
                 raise
             self._ledger.unite(spent)
             if (self._begun, other._begun) != (own, others):  # then what was merged may be a part of a batch
-                self._ledger.close()
+                self._ledger.close(Closed.SOMEHOW)
                 raise SourceError(
                     "sketches merge while nothing is counted into either; items were counted meanwhile, and neither is"
                     " released. Count both again."
@@ -345,8 +382,9 @@ class LinearSketch(Summary):
 class CountMin(LinearSketch):
     """Estimates the count of any label, never too low without noise, too high by the collisions of its luckiest row.
 
-    With n items, an estimate exceeds the true count by more than t with chance at most (n / (width (t + 1)))^depth.
-    Weights may be negative, as long as no label's count ends below 0.
+    With n items, the estimate of a label that shares its fingerprint with no other one exceeds the true count by more
+    than t with chance at most (n c/(t + 1))^depth, c = ceil(2^32/width)/2^32. Weights may be negative, as long as no
+    label's count ends below 0.
 
     Args:
         width: cells in a row, 1 to 2^31.
@@ -358,7 +396,7 @@ class CountMin(LinearSketch):
     Raises:
         InvalidParameter: a value out of range, or more memory than the machine has; nothing is allocated.
 
-    Source: Cormode and Muthukrishnan 2005; section 5 and Appendix B of the paper; docs/privacy.md section 14.
+    Source: Cormode and Muthukrishnan 2005; section 5 and Appendix B of the paper; docs/privacy.md sections 14 and 15.
 
     >>> sketch = CountMin(width=1000, depth=5)
     >>> sketch.extend(["a", "b", "a"])
@@ -386,7 +424,8 @@ class CountSketch(LinearSketch):
     Raises:
         InvalidParameter: a value out of range, or more memory than the machine has; nothing is allocated.
 
-    Source: Charikar, Chen and Farach-Colton 2002; section 5 and Appendix B of the paper; docs/privacy.md section 14.
+    Source: Charikar, Chen and Farach-Colton 2002; section 5 and Appendix B of the paper; docs/privacy.md sections 14
+    and 15.
 
     >>> sketch = CountSketch(width=1000, depth=5)
     >>> sketch.extend([1, 2, 1], weights=[1, 5, -3])

@@ -287,7 +287,7 @@ class Ledger:
         with self._lock:
             if self.closed or self._charging:
                 return None
-            self.closed = True
+            self.close(Closed.MERGED)
             return LedgerRecord(dict(self.entries))
 
     def give_back(self) -> None:
