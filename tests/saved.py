@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pickle
 import struct
 import subprocess
 import sys
@@ -157,3 +158,33 @@ def released_elsewhere(saved: bytes, **arguments: int) -> subprocess.CompletedPr
     """Release a saved summary in a process of its own; its stdout is the summary saved again, its stderr an error."""
     command = [sys.executable, "-c", ELSEWHERE, repr(arguments)]
     return subprocess.run(command, input=saved, capture_output=True, check=False, timeout=60)
+
+
+CAPPED = """
+import pickle, resource, sys
+import dptop
+forms = pickle.load(sys.stdin.buffer)
+kind = getattr(dptop, sys.argv[1])
+size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size + 2**26, size + 2**26))
+refused = 0
+for form in forms:
+    try:
+        kind.from_bytes(form)
+    except dptop.CorruptSummary:
+        refused += 1
+print(refused)
+try:
+    bytearray(2**27)
+except MemoryError:
+    print("capped")
+"""
+
+
+def refused_in_little_memory(forms: list[bytes], kind: str) -> int:
+    """Return how many forms a type of `dptop` refuses in a process of its own that may take 64 MiB for all of them."""
+    command = [sys.executable, "-c", CAPPED, kind]
+    done = subprocess.run(command, input=pickle.dumps(forms), capture_output=True, check=True)
+    refused, capped = done.stdout.split()
+    assert capped == b"capped"
+    return int(refused)
