@@ -11,6 +11,7 @@ from itertools import pairwise, product
 import pytest
 from scipy.stats import binom
 
+from dptop import gaussian
 from dptop.envelope import (
     CellNoise,
     CountMinError,
@@ -107,6 +108,26 @@ def test_a_tail_is_never_below_its_sum(noise: Law) -> None:
             assert found <= true * (1 + CLOSE) + Decimal("1e-18")
         elif true > Decimal("1e-20"):
             assert found <= true * Decimal("1.05")
+
+
+@pytest.mark.parametrize("variance", [1, 2, 7, 100, 2975, 2**16, 250_000])
+def test_the_two_computations_of_the_gaussian_law_agree(variance: int) -> None:
+    """Floats that the envelopes sum, and decimals that the privacy of the noise rests on: the former are never below.
+
+    A tail in decimals is above the true one by at most a relative 1e-6 for a variance above 2^16.
+    """
+    cells, root = GaussianCells(variance), math.isqrt(variance)
+    loose = Decimal("1e-6") if variance > 2**16 else Decimal(0)
+    for g in (0, 1, root, 2 * root + 1, 5 * root, 9 * root, 20 * root):
+        true = gaussian.tail(variance, g)
+        assert true * (1 - loose) <= Decimal(cells.tail(g))
+        assert true > Decimal("1e-19") or Decimal(cells.tail(g)) < Decimal("1e-18")
+    spread = cells.spread
+    blocks = range(1, len(spread.lasts), max(1, len(spread.lasts) // 200))
+    for i in blocks:
+        values = range(spread.lasts[i - 1] + 1, spread.lasts[i] + 1)
+        assert sum(gaussian.pmf(variance, z) for z in values) <= Decimal(spread.chances[i])
+    assert (max(map(len, (range(spread.lasts[i - 1], spread.lasts[i]) for i in blocks))) > 1) == (variance > 2**16)
 
 
 def test_tails_do_not_vanish() -> None:
@@ -207,9 +228,11 @@ def test_estimates_err_as_their_rows_do() -> None:
     sketch = CountSketchError(1024, 3, 32, NoNoise(), fully_random_signs=True)
     p = 1 / 200  # (1/100)/2
     assert sketch.over(9) == pytest.approx(3 * p * p * (1 - p) + p**3, rel=1e-8)
-    assert sketch.trackings(19) == pytest.approx(32 * (sketch.collisions(10) + sketch.collisions(9)))
-    assert sketch.finals(9) == pytest.approx(33 * sketch.over(9))
-    assert sketch.noisy_overs(9) == pytest.approx(65 * sketch.over(9))
+    assert 3 * p * p * (1 - p) + p**3 == pytest.approx(7.475e-5, rel=1e-12)
+    assert sketch.trackings(19) == pytest.approx(32 * (7.475e-5 + 3 / 242**2 - 2 / 242**3), rel=1e-8)  # 9 and 10
+    assert sketch.finals(9) == pytest.approx(2.46675e-3, rel=1e-8)  # 33 times
+    assert sketch.noisy_overs(9) == pytest.approx(4.85875e-3, rel=1e-8)  # 65 times
+    assert sketch.noisy_unders(9) == pytest.approx(2.392e-3, rel=1e-8)  # 32 times
     noise = LaplaceCells(Fraction(1, 2))
     tail = math.exp(-5.5) / (1 + math.exp(-0.5))  # P[Z > 10]
     assert CountMinError(50, 4, 1024, noise).under(10) == pytest.approx(4 * tail, rel=1e-8)
