@@ -287,7 +287,8 @@ class LinearSketch(Summary):
                 raise
             self._ledger.unite(spent)
             if (self._begun, other._begun) != (own, others):  # then what was merged may be a part of a batch
-                self._ledger.close(Closed.SOMEHOW)
+                for ledger in (self._ledger, other._ledger):
+                    ledger.close(Closed.DISTURBED)
                 raise SourceError(
                     "sketches merge while nothing is counted into either; items were counted meanwhile, and neither is"
                     " released. Count both again."
