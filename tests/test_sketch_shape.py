@@ -82,9 +82,12 @@ def test_the_release_of_a_shape_has_the_threshold_it_was_chosen_for(
     claimed = found.claim.threshold(case.length, K)
     assert released(case, sketch.width, sketch.depth) == claimed
     assert no_noise.cells
-    depths = range(1, 80, 2) if case.kind is SKETCH else range(1, 41)
-    if case.noise == "gaussian":  # its variances take long to find
-        depths = range(sketch.depth - 1, sketch.depth + 2)
+    step = 2 if case.kind is SKETCH else 1
+    some = (1, 5, 11, 31, 39, 51, 61, 79)  # each takes a tenth of a second
+    near = [sketch.depth + step * i for i in (-2, -1, 0, 1, 2)]
+    depths = {depth for depth in (*near, *some) if 1 <= depth <= (79 if case.kind is SKETCH else 40)}
+    if case.noise == "gaussian":  # its variances take longer to find
+        depths = set(near[1:4])
     others = [released(case, case.memory // 8 // depth, depth) for depth in depths]
     assert min(threshold for threshold in others if threshold is not None) == claimed
 

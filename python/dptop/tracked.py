@@ -14,7 +14,7 @@ from dptop._native import MAX_LABEL_BYTES
 from dptop.counters import capacity_of, plain_labels
 from dptop.errors import CorruptSummary, InvalidParameter
 from dptop.noise_record import noise_to_bytes
-from dptop.oracle import NO_BUDGET, FrequencyOracle, LinearSketch
+from dptop.oracle import NO_BUDGET, FrequencyOracle, LinearSketch, NoisyAtRelease
 from dptop.parameters import one_of
 from dptop.privacy import LedgerRecord
 from dptop.record import Record
@@ -166,7 +166,7 @@ class Tracked(Summary):
         """Whether each release draws noise of its own, and none is in the cells before the first item."""
         if isinstance(self._oracle, LinearSketch):
             return self._oracle.noise is None
-        return hasattr(self._oracle, "noisy")
+        return isinstance(self._oracle, NoisyAtRelease)
 
     def __repr__(self) -> str:
         oracle = self._oracle  # the repr of another library's may tell what it holds

@@ -15,7 +15,7 @@ from dptop.envelope.count_sketch import CountSketchError
 from dptop.envelope.rows import collision_chance
 from dptop.envelope.shape import Shape, count_min_shape, count_sketch_shape
 from dptop.envelope.smallest import SketchError, fixed_labels, noise_at_release, noise_first
-from dptop.envelope.squares import squares_bound, squares_failure
+from dptop.envelope.squares import squares_bound, squares_failure, squares_payable
 
 __all__ = [
     "CellNoise",
@@ -41,4 +41,5 @@ __all__ = [
     "noise_first",
     "squares_bound",
     "squares_failure",
+    "squares_payable",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from dptop._native import MAX_LENGTH
-from dptop.envelope import CountMinError, CountSketchError, squares_bound, squares_failure
+from dptop.envelope import CountMinError, CountSketchError, squares_bound, squares_failure, squares_payable
 from dptop.envelope.rows import EQUAL_FINGERPRINTS
 from dptop.errors import InvalidParameter
 from dptop.mechanism import GAUSSIAN, SketchNoise
@@ -24,10 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["around", "error_of", "noise_fact", "noise_of", "noisy_cells", "sketch_in_words"]
 
-NARROWEST_FOR_SQUARES: Final = 17
-MOST_FOR_SQUARES: Final = 15 / 16
-"""Of the chance that is allowed, the most that a bound on the squares may take: what is left raises the errors little,
-and a bound that is better than length^2 lowers them by far."""
 CELLS_SEED: Final = 2 * (MAX_LENGTH + 1)
 """Added to a seed for tests: the noise of cells must not repeat that of counters or length."""
 
@@ -78,12 +74,10 @@ def error_of(
     length = min(MAX_LENGTH, max(1, length))
     if not isinstance(sketch, CountSketch):
         return CountMinError(sketch.width, sketch.depth, length, noise.cells, sharing=EQUAL_FINGERPRINTS)
-    once = squares_failure(sketch.depth)
-    squares = length**2
-    if sketch.width >= NARROWEST_FOR_SQUARES and once <= allowed * MOST_FOR_SQUARES:
+    squares, once = length**2, 0.0
+    if squares_payable(sketch.width, sketch.depth, allowed):
         squares = squares_bound(noisy.squares(), width=sketch.width, length=length, noise=noise.cells)
-    else:
-        once = 0.0
+        once = squares_failure(sketch.depth)
     return CountSketchError(
         sketch.width,
         sketch.depth,

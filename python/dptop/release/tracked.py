@@ -10,7 +10,7 @@ from dptop._native import MAX_LENGTH
 from dptop.envelope import Envelope, LabelEnvelope, beta_within, fixed_labels, noise_at_release, noise_first
 from dptop.errors import InvalidParameter
 from dptop.mechanism import ENVELOPE, SELECTED, StableThreshold
-from dptop.oracle import CountMin, LinearSketch
+from dptop.oracle import CountMin, LinearSketch, NoisyAtRelease
 from dptop.privacy import PRECISE, PrivacyParameters, floor_epsilon
 from dptop.release.publication import (
     DISCRETE_LAPLACE,
@@ -223,7 +223,7 @@ def _estimates(tracked: Tracked, noisy: _native.Sketch, snapshot: CountersSnapsh
 
 def _ask(oracle: FrequencyOracle, labels: Sequence[object]) -> list[int]:
     """Return the final estimates of an oracle of another library."""
-    final = oracle.noisy() if hasattr(oracle, "noisy") else oracle
+    final = oracle.noisy() if isinstance(oracle, NoisyAtRelease) else oracle
     return [whole_estimate(final.estimate(label)) for label in labels]
 
 
