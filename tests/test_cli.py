@@ -149,10 +149,10 @@ CONTRADICTIONS: dict[str, tuple[tuple[str, ...], str]] = {
         ("--summary", "count-min", "--candidates", "estimates", "--mechanism", "selected"),
         "must have candidates of SpaceSaving; got candidates='estimates'",
     ),
-    "noise of cells without cells": (("--noise", "gaussian"), "noise must be left out but for sketches"),
+    "noise of cells without cells": (("--noise", "gaussian"), "noise is for sketches"),
     "noise of cells for Misra-Gries": (
         ("--summary", "misra-gries", "--noise", "laplace"),
-        "noise must be left out but for sketches",
+        "noise is for sketches",
     ),
     "partitions of Misra-Gries": (
         ("--summary", "misra-gries", "--partitions", "2"),

@@ -73,15 +73,19 @@ def test_what_was_released_of_a_part_counts_for_the_whole() -> None:
         count(whole)
 
 
-def test_an_interruption_while_they_merge_closes_both() -> None:
-    """Ctrl-C as the cells have been merged: neither is released, nor merged again."""
+@pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError, MemoryError])
+@pytest.mark.parametrize("released", [False, True])
+def test_an_interruption_while_they_merge_closes_both(error: type[BaseException], released: bool) -> None:
+    """Ctrl-C, or what a signal's handler raises, as the cells have been merged: neither is released or merged again."""
     whole, other = parts()
+    if released:
+        count(other)
 
     def interrupt() -> None:
-        raise KeyboardInterrupt
+        raise error
 
     whole._sketch = Between(whole._sketch, after=interrupt)  # type: ignore[assignment]
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(error):
         whole.merge(other)
     for sketch in (whole, other, copy.copy(whole), copy.copy(other)):
         with pytest.raises((dptop.SourceError, dptop.BudgetExhausted)):
@@ -128,22 +132,25 @@ def test_a_copy_is_no_other_part() -> None:
     whole, other = parts()
     with pytest.raises(dptop.IncompatibleSummaries, match="copy of itself"):
         other.merge(copy.copy(other))
+    foreign = dptop.CountMin(64, 3)
     with pytest.raises(dptop.IncompatibleSummaries):
-        other.merge(dptop.CountMin(64, 3))
+        other.merge(foreign)
+    foreign.extend([1] * 1000)
+    assert count(foreign) > 900  # it was given back
     whole.merge(other)
     assert count(whole) > 900
 
 
-def test_the_length_of_a_part_is_not_that_of_the_whole() -> None:
-    whole, other = parts(900)
+def test_parts_that_were_released_with_a_length_do_not_merge() -> None:
+    """By merging into empty sketches, one length after the other could be tried on one stream."""
     budget = dptop.Budget(16.0, 0.1)
-    whole, other = (dptop.CountMin(64, 3, budget=budget), other)
+    whole = dptop.CountMin(64, 3, budget=budget)
     other = whole.empty_copy()
-    whole.extend([1] * 500)
     other.extend([1] * 900)
-    dptop.release(other, **ASK, labels=[1], length=900)
-    whole.merge(other)
-    assert dptop.release(whole, **ASK, labels=[1], length=2000)[0].count > 1300
+    dptop.release(other, **ASK, labels=[1], length=1000)
+    with pytest.raises(dptop.IncompatibleSummaries, match="declared length"):
+        whole.merge(other)
+    assert dptop.release(other, **ASK, labels=[1], length=1000)[0].count > 700
 
 
 def test_a_half_counted_batch_is_not_released() -> None:
@@ -197,6 +204,7 @@ def test_a_deep_sketch_is_released() -> None:
     sketch = dptop.CountSketch(20, 1031)
     sketch.extend([1] * 1000)
     assert dptop.release(sketch, **ASK, labels=[1], length=10_000)[0].low <= 1000
+    assert majority(1023, 0.2) > 1.2e-101  # 1.2e-101 by sums of 60 digits
     assert majority(1031, 0.4) == pytest.approx(majority(1023, 0.4), rel=0.5)
     assert majority(65_535, 0.499) < 0.5
 

@@ -249,8 +249,8 @@ class LinearSketch(Summary):
 
         Raises:
             IncompatibleSummaries: another type, width, depth or length limit, other keys or another kind of label,
-                noise in either, one that was merged into another before, or a copy of this one; nothing has
-                changed then.
+                noise in either, one that was merged into another before, a copy of this one, or a part that was released
+                with a declared length; nothing has changed then.
             SourceError: items were counted into either meanwhile; neither is released any more.
         """
         if type(other) is not type(self) or other is self:
@@ -267,32 +267,39 @@ class LinearSketch(Summary):
                 "a sketch merges with one of another part of the stream; got a copy of itself. Make the other one with"
                 " empty_copy()."
             )
-        unread = IncompatibleSummaries("sketches merge once their inputs are read. Wait for every extend().")
         if not (self._releasable and other._releasable):
-            raise unread
-        # an interruption anywhere below leaves both as inputs that broke off: neither is released then
-        with self._reading() as own, other._reading() as others:
-            if len(self._open) > 1 or len(other._open) > 1:
-                raise unread
+            raise IncompatibleSummaries("sketches merge once their inputs are read. Wait for every extend().")
+        if self._ledger.length is not None or other._ledger.length is not None:
+            raise IncompatibleSummaries(
+                "sketches that were released with a declared length do not merge: answers to several lengths would tell"
+                " the true one. Merge the parts first, then release."
+            )
+        # while these are open neither is released; whatever comes between leaves them open, and both unreleasable
+        own, others = self._begin_reading(), other._begin_reading()
+        lengths = self._length(), other._length()
+        try:
             spent = None if self._ledger.closed else other._ledger.claim()
             if spent is None:
                 raise IncompatibleSummaries(
                     "sketches that are released no more do not merge: one of them was merged already, or was longer"
                     " than its declared length. Merge each part once."
                 )
-            try:
-                self._sketch.merge(other._sketch)
-            except IncompatibleSummaries:
+            self._sketch.merge(other._sketch)
+        except IncompatibleSummaries:  # then nothing was merged
+            if spent is not None:
                 other._ledger.give_back()
-                raise
-            self._ledger.unite(spent)
-            if (self._begun, other._begun) != (own, others):  # then what was merged may be a part of a batch
-                for ledger in (self._ledger, other._ledger):
-                    ledger.close(Closed.DISTURBED)
-                raise SourceError(
-                    "sketches merge while nothing is counted into either; items were counted meanwhile, and neither is"
-                    " released. Count both again."
-                )
+            self._open.discard(own)
+            other._open.discard(others)
+            raise
+        self._ledger.unite(spent)
+        counted = (self._length() - lengths[0], other._length()) != (lengths[1], lengths[1])
+        if counted or (self._begun, other._begun) != (own, others) or len(self._open) + len(other._open) > 2:
+            raise SourceError(  # what was merged may be a part of a batch
+                "sketches merge while nothing is counted into either; items were counted meanwhile, and neither is"
+                " released. Count both again."
+            )
+        self._open.discard(own)
+        other._open.discard(others)
 
     def empty_copy(self) -> Self:
         """Return a sketch with the same keys and no items, to count another part of a stream and to `merge` it."""

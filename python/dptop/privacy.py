@@ -281,23 +281,24 @@ class Ledger:
                     "noise in the cells must hide one stream; this sketch was released, or handed over before."
                     " Make another one with with_noise()."
                 )
-            self.close(Closed.HANDED_OVER)
+            self.closed, self._why = True, Closed.HANDED_OVER  # as in `claim`
 
     def claim(self) -> LedgerRecord | None:
         """Close it for the sketch that this one's is merged into, and return what was spent, all in one step.
 
-        None if it is closed already. The length that was declared is not that of both streams.
+        None if it is closed already.
         """
         with self._lock:
             if self.closed or self._charging:
                 return None
-            self.close(Closed.MERGED)
+            self.closed, self._why = True, Closed.MERGED  # no call in between, where a signal's handler might run
             return LedgerRecord(dict(self.entries))
 
     def give_back(self) -> None:
         """Undo `claim`, where nothing was merged."""
         with self._lock:
-            self.closed = False
+            if self._why is Closed.MERGED:  # and not closed for another reason meanwhile
+                self.closed = False
 
     def record(self) -> LedgerRecord:
         """Return what there is now, for a saved copy."""

@@ -125,6 +125,13 @@ class Summary(ABC):
                 known = self._read_weights(weights)
                 self._count(list(source), known, threads, reading)
 
+    def _begin_reading(self) -> Reading:
+        """Mark the summary as not to be released, until the reading is taken out of `_open`."""
+        reading = Reading()
+        self._open.add(reading)  # first: whoever saves now sees either this or that another input was begun
+        self._begun = reading
+        return reading
+
     @contextlib.contextmanager
     def _reading(self, *inputs: object) -> Iterator[Reading]:
         """Mark the summary as not to be released while inputs are read, and for good unless that is known to end well.
@@ -132,9 +139,7 @@ class Summary(ABC):
         It ends well if they were read to their end, or if an error came before anything of them was counted or lost. A
         stream that was cut is not a neighbour of itself with an early item removed.
         """
-        reading = Reading()
-        self._open.add(reading)  # first: whoever saves now sees either this or that another input was begun
-        self._begun = reading
+        reading = self._begin_reading()
         can_reread = all(map(rereadable, inputs))
         try:
             yield reading

@@ -108,7 +108,8 @@ class Tracked(Summary):
         self._tables: _native.Counters | None = None
         self._top: _native.TopEstimates | None = None
         if isinstance(oracle, LinearSketch):
-            if oracle._length():
+            cells = oracle._sketch.copy()
+            if cells.length() or not oracle._releasable:
                 raise InvalidParameter(
                     "oracle must be empty when it is handed over; this one has counted something. Use a new one."
                 )
@@ -131,7 +132,7 @@ class Tracked(Summary):
                 " or draw the noise at release: with an oracle of another library, by a method noisy."
             )
         if isinstance(oracle, LinearSketch):
-            self._sketch = oracle._sketch.copy()
+            self._sketch = cells
             self._oracle = oracle._over(self._sketch, oracle.noise)  # shape, noise and these cells
         self._start(budget)
         if isinstance(oracle, LinearSketch) and oracle.noise is not None:

@@ -99,7 +99,7 @@ def around(
     """
     each = (beta / 2 - error.once - error.pairs) / labels
     if each <= 0:
-        return [(-MAX_LENGTH if floor is None else floor, MAX_LENGTH)] * len(estimates)
+        return [clipped(estimate, -MAX_LENGTH, MAX_LENGTH, floor) for estimate in estimates]
     over = smallest_between(0, MAX_LENGTH, lambda g: error.over(g) <= each)
     under = smallest_between(0, MAX_LENGTH, lambda g: error.under(g) <= each)
     return [clipped(estimate, estimate - over, estimate + under, floor) for estimate in estimates]
