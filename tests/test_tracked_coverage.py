@@ -39,16 +39,16 @@ CASES = [
     Case(MIN, (64, 4), "public-labels"),
     Case(MIN, (64, 4), "public-labels", declared=True),
     Case(MIN, (256, 4), "public-labels", declared=True, simultaneous=True, first=True),
-    Case(MIN, (4096, 4), "public-labels", runs=100),
+    Case(MIN, (2048, 4), "public-labels", runs=100),
     Case(SKETCH, (64, 9), "public-labels", declared=True, runs=100),
     Case(SKETCH, (512, 25), "public-labels", declared=True, simultaneous=True, runs=100),
     Case(MIN, (64, 4), "selected"),
     Case(MIN, (512, 4), "selected", declared=True),
     Case(MIN, (512, 4), "selected", declared=True, simultaneous=True),
     Case(SKETCH, (512, 25), "selected", declared=True, runs=100),
-    Case(MIN, (4096, 8), "envelope"),
-    Case(MIN, (4096, 8), "envelope", "estimates", declared=True),
-    Case(MIN, (4096, 8), "envelope", "estimates", first=True),
+    Case(MIN, (2048, 6), "envelope", runs=100),
+    Case(MIN, (2048, 6), "envelope", "estimates", declared=True, runs=100),
+    Case(MIN, (2048, 6), "envelope", "estimates", first=True, runs=100),
     Case(SKETCH, (1024, 41), "envelope", declared=True, runs=60),
     Case(SKETCH, (1024, 41), "envelope", "estimates", declared=True, runs=60),
 ]
@@ -126,7 +126,7 @@ def test_an_upper_end_for_less_noise_than_there_is_is_seen(monkeypatch: pytest.M
     """The same simulation of declared labels, with intervals that are made for a small part of the noise."""
     cells = LaplaceCells(Fraction(16))
     monkeypatch.setattr(SketchNoise, "cells", property(lambda _: cells))
-    assert shortfall(Case(MIN, (4096, 4), "public-labels", runs=100), 0.5)[0] > LIMIT
+    assert shortfall(Case(MIN, (2048, 4), "public-labels", runs=100), 0.5)[0] > LIMIT
 
 
 @pytest.mark.usefixtures("quick")
