@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -92,3 +94,24 @@ def test_a_constructor_that_fails_takes_nothing_over() -> None:
         with pytest.raises(dptop.InvalidParameter):
             dptop.Tracked(sketch, **refused)
     dptop.Tracked(sketch, 10)
+
+
+@pytest.mark.parametrize("twin_of", [copy.copy, lambda sketch: pickle.loads(pickle.dumps(sketch))])
+def test_copies_of_a_noisy_sketch_are_one_noise(twin_of: Callable[[dptop.CountMin], dptop.CountMin]) -> None:
+    """They have the same draws in their cells, so that one of them is released or handed over, and no other."""
+    sketch = noisy_sketch()
+    twin = twin_of(sketch)
+    assert twin._sketch.cells() == sketch._sketch.cells()
+    sketch.extend(["a"] * 5)
+    use(sketch)
+    with pytest.raises(dptop.BudgetExhausted):
+        use(twin)
+    with pytest.raises(dptop.InvalidParameter):
+        track(twin)
+    other = noisy_sketch()
+    twin = twin_of(other)
+    track(other)
+    with pytest.raises(dptop.BudgetExhausted):
+        use(twin)
+    with pytest.raises(dptop.InvalidParameter):
+        track(twin)
