@@ -14,7 +14,7 @@ from dptop.mechanism.sketch_noise import NOISES, SketchNoise
 from dptop.noise import seed_bytes
 from dptop.noise_record import noise_from_bytes, noise_to_bytes
 from dptop.parameters import one_of, whole_number
-from dptop.privacy import Closed, PrivacyParameters
+from dptop.privacy import PrivacyParameters
 from dptop.record import Record
 from dptop.sketch_shape import best_shape
 from dptop.source import open_labels, read_signed_weights
@@ -249,8 +249,8 @@ class LinearSketch(Summary):
 
         Raises:
             IncompatibleSummaries: another type, width, depth or length limit, other keys or another kind of label,
-                noise in either, one that was merged into another before, a copy of this one, or a part that was released
-                with a declared length; nothing has changed then.
+                noise in either, one that was merged into another before, a copy of this one, or a part that was
+                released with a declared length; nothing has changed then.
             SourceError: items were counted into either meanwhile; neither is released any more.
         """
         if type(other) is not type(self) or other is self:

@@ -217,10 +217,6 @@ class Closed(Enum):
         "a sketch that was merged into another is not released: the other one is, for both. Release that one, or count"
         " this part again."
     )
-    DISTURBED = (
-        "a sketch that was merged while items were counted is not released: a part of them may be lost. Count both"
-        " parts again."
-    )
     HANDED_OVER = (
         "a sketch whose noise was handed to Tracked is not released: that noise must hide one stream. Release what"
         " tracks beside it, or make another one with with_noise()."
