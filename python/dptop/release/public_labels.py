@@ -11,7 +11,16 @@ from dptop.errors import InvalidParameter, UnsupportedLabel
 from dptop.mechanism import PUBLIC_LABELS
 from dptop.oracle import CountMin, CountSketch
 from dptop.release.publication import Facts, Plan, Published, length_in_words, share_fact
-from dptop.release.sketch import around, clipped, error_of, noise_fact, noise_of, noisy_cells, sketch_in_words
+from dptop.release.sketch import (
+    BY_HASHES,
+    around,
+    clipped,
+    error_of,
+    noise_fact,
+    noise_of,
+    noisy_cells,
+    sketch_in_words,
+)
 from dptop.report import Row
 from dptop.search import smallest_by_bisection
 from dptop.source import open_labels
@@ -69,7 +78,9 @@ def by_public_labels(request: Request, sketch: LinearSketch) -> Plan:
         if request.share is not None and least is not None:
             rows = [row for row in rows if row.count >= least]
             facts.append(share_fact(request.share, length_in_words(split, noisy_length)))
-        if request.length is None:
+        if request.length is not None:
+            facts.append(BY_HASHES)
+        else:
             facts.append(("Counts", "what collisions add is not known without a declared length: low says nothing."))
         parameters = {
             "sketch": type(sketch).__name__,

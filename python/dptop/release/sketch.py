@@ -22,8 +22,12 @@ if TYPE_CHECKING:
     from dptop.privacy import PrivacyParameters
     from dptop.release.request import Request
 
-__all__ = ["around", "error_of", "noise_fact", "noise_of", "noisy_cells", "sketch_in_words"]
+__all__ = ["BY_HASHES", "around", "error_of", "noise_fact", "noise_of", "noisy_cells", "sketch_in_words"]
 
+BY_HASHES: Final = (
+    "Intervals rest on",
+    "hashes that behave as independent random functions, by the declared length; the guarantee does not.",
+)
 CELLS_SEED: Final = 2 * (MAX_LENGTH + 1)
 """Added to a seed for tests: the noise of cells must not repeat that of counters or length."""
 

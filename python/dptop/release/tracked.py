@@ -22,7 +22,16 @@ from dptop.release.publication import (
     rows_of,
     share_fact,
 )
-from dptop.release.sketch import around, clipped, error_of, noise_fact, noise_of, noisy_cells, sketch_in_words
+from dptop.release.sketch import (
+    BY_HASHES,
+    around,
+    clipped,
+    error_of,
+    noise_fact,
+    noise_of,
+    noisy_cells,
+    sketch_in_words,
+)
 from dptop.tracked import ESTIMATES, SPACE_SAVING, whole_estimate
 
 if TYPE_CHECKING:
@@ -141,6 +150,8 @@ def _sketch_selection(request: Request, tracked: Tracked, sketch: LinearSketch) 
         if request.share is not None:
             facts.append(share_fact(request.share, length_in_words(split, noisy_length)))
         facts.append(("Counts", _err_by(sketch)))
+        if request.length is not None:
+            facts.append(BY_HASHES)
         parameters = _declared(tracked) | _of_sketch(sketch, made) | {"offset": stable.offset}
         rows = rows_of(tracked, 0, [positions[i] for i in kept], values, ends)
         return Published(rows, facts, parameters, (minimum,), noisy_length, private=not noisy.seeded)
