@@ -30,7 +30,7 @@ lint: $(VENV)/.built $(VENV)/.test $(VENV)/.lint ## formatters, linters, types
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest dptop._native --ignore-disjoint-bases
 
-bench: $(VENV)/.built $(VENV)/.bench ## speed and memory beside the peers, into benchmarks/results.md; under nine minutes
+bench: $(VENV)/.built $(VENV)/.bench ## speed and memory beside the peers, into benchmarks/results.md; about ten minutes
 	$(BIN)/python -m benchmarks
 
 bench-core: ## speed of the Rust core alone
