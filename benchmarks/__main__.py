@@ -1,4 +1,4 @@
-"""Run the suite: `python -m benchmarks` (under nine minutes), `--quick` to try it, `--only TEXT` for a part.
+"""Run the suite: `python -m benchmarks` (about ten minutes), `--quick` to try it, `--only TEXT` for a part.
 
 Not pyperf or asv: they measure the clock of Python functions, not CPU time, memory and recall of whole engines.
 """

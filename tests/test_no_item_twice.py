@@ -11,6 +11,7 @@ import pytest
 import dptop
 from dptop import _native
 from dptop.envelope.binomial import majority
+from dptop.privacy import LedgerRecord
 from foreign_oracles import Exact
 
 ASK: dict[str, Any] = {"epsilon": 4.0, "delta": 1e-6}
@@ -73,7 +74,7 @@ def test_what_was_released_of_a_part_counts_for_the_whole() -> None:
         count(whole)
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError, MemoryError])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError, MemoryError, dptop.IncompatibleSummaries])
 @pytest.mark.parametrize("released", [False, True])
 def test_an_interruption_while_they_merge_closes_both(error: type[BaseException], released: bool) -> None:
     """Ctrl-C, or what a signal's handler raises, as the cells have been merged: neither is released or merged again."""
@@ -151,6 +152,34 @@ def test_parts_that_were_released_with_a_length_do_not_merge() -> None:
     with pytest.raises(dptop.IncompatibleSummaries, match="declared length"):
         whole.merge(other)
     assert dptop.release(other, **ASK, labels=[1], length=1000)[0].count > 700
+
+
+def test_a_release_that_is_being_charged_is_no_gap() -> None:
+    """Neither for a merge nor for handing noise over: a signal's handler may ask for both in the middle of a charge."""
+    whole, other = parts()
+    noisy = dptop.CountMin(64, 3).with_noise(epsilon=1.0)
+    for ledger in (other._ledger, noisy._ledger):
+        ledger._charging = True
+    with pytest.raises(dptop.IncompatibleSummaries):
+        whole.merge(other)
+    with pytest.raises(dptop.InvalidParameter, match="hide one stream"):
+        dptop.Tracked(noisy, 10)
+
+
+def test_a_length_declared_between_check_and_claim_is_seen() -> None:
+    """By a release of a copy, in another thread."""
+    _, other = parts()
+    other._ledger.length = 1000
+    assert other._ledger.claim() is None
+    assert not other._ledger.closed
+
+
+def test_what_a_saved_form_closed_is_not_given_back() -> None:
+    _, other = parts()
+    assert other._ledger.claim() is not None
+    other._ledger.unite(LedgerRecord(closed=True))
+    other._ledger.give_back()
+    assert other._ledger.closed
 
 
 def test_a_half_counted_batch_is_not_released() -> None:

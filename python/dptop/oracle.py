@@ -245,7 +245,7 @@ class LinearSketch(Summary):
         """Add the counts of another sketch with the same keys: this one has then counted both streams.
 
         The streams are one from then on: what was released of either counts for this sketch, and the other one is
-        released no more.
+        released no more. Errors are for whoever may see both streams: that the weights sum past 2^63 - 1 tells of them.
 
         Raises:
             IncompatibleSummaries: another type, width, depth or length limit, other keys or another kind of label,
@@ -285,11 +285,12 @@ class LinearSketch(Summary):
                     " than its declared length. Merge each part once."
                 )
             self._sketch.merge(other._sketch)
-        except IncompatibleSummaries:  # then nothing was merged
-            if spent is not None:
-                other._ledger.give_back()
-            self._open.discard(own)
-            other._open.discard(others)
+        except IncompatibleSummaries:
+            if self._length() == lengths[0]:  # nothing was merged; a signal's handler may have raised it afterwards
+                if spent is not None:
+                    other._ledger.give_back()
+                self._open.discard(own)
+                other._open.discard(others)
             raise
         self._ledger.unite(spent)
         counted = (self._length() - lengths[0], other._length()) != (lengths[1], lengths[1])

@@ -246,6 +246,7 @@ class Ledger:
         self._why = Closed.SOMEHOW
         self._lock = threading.RLock()  # a signal's handler may come to the same ledger
         self._charging = False
+        self._claimed = False  # by a merge that may still give it back
 
     @classmethod
     def of(cls, identity: bytes) -> Ledger:
@@ -256,14 +257,15 @@ class Ledger:
         """Add the record of a saved copy; entries already known count once."""
         with self._lock:
             self.entries.update(record.entries)
-            self.closed |= record.closed
+            if record.closed:
+                self.closed, self._claimed = True, False  # a merge that gives back must not open it again
             if self.length is None:
                 self.length = record.length
 
     def close(self, why: Closed = Closed.TOO_LONG) -> None:
         """Allow no further release, also of copies, whatever the budget."""
         with self._lock:
-            self.closed, self._why = True, why
+            self.closed, self._why, self._claimed = True, why, False
 
     def hand_over(self) -> None:
         """Close it for the summary that takes over from this one.
@@ -272,7 +274,7 @@ class Ledger:
             InvalidParameter: it is closed already, or something was released: there is nothing to hand over.
         """
         with self._lock:
-            if self.closed or self.entries:
+            if self.closed or self._charging or self.entries:
                 raise InvalidParameter(
                     "noise in the cells must hide one stream; this sketch was released, or handed over before."
                     " Make another one with with_noise()."
@@ -285,16 +287,20 @@ class Ledger:
         None if it is closed already.
         """
         with self._lock:
-            if self.closed or self._charging:
+            if self.closed or self._charging or self.length is not None:  # a declared length is that of one part
                 return None
-            self.closed, self._why = True, Closed.MERGED  # no call in between, where a signal's handler might run
+            self.closed, self._why, self._claimed = (
+                True,
+                Closed.MERGED,
+                True,
+            )  # no call in between, where a signal's handler might run
             return LedgerRecord(dict(self.entries))
 
     def give_back(self) -> None:
         """Undo `claim`, where nothing was merged."""
         with self._lock:
-            if self._why is Closed.MERGED:  # and not closed for another reason meanwhile
-                self.closed = False
+            if self._claimed:  # and not closed for another reason meanwhile
+                self.closed = self._claimed = False
 
     def record(self) -> LedgerRecord:
         """Return what there is now, for a saved copy."""
