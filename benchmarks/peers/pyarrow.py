@@ -31,6 +31,6 @@ def value_counts(stream: Stream, capacity: int) -> Work:
 
     def top(counts: pa.StructArray) -> list[object]:
         best = pc.sort_indices(counts.field("counts"), sort_keys=[("", "descending")])[:TOP]
-        return counts.field("values").take(best).to_pylist()  # type: ignore[no-any-return]
+        return counts.field("values").take(best).to_pylist()  # type: ignore[no-any-return]  # pyarrow ships no types
 
     return Work(lambda: pc.value_counts(values), lambda counts: Found(lambda: top(counts)))

@@ -40,17 +40,17 @@ class SourceError(DptopError):
     """An input cannot be found, recognised or read to its end."""
 
 
-class BudgetExhausted(DptopError):  # noqa: N818
+class BudgetExhausted(DptopError):  # noqa: N818 - likewise
     """A release would spend more privacy than the summary's budget declares."""
 
 
-class CorruptSummary(DptopError):  # noqa: N818
+class CorruptSummary(DptopError):  # noqa: N818 - likewise
     """Saved bytes are cut short, changed, foreign or contradict themselves."""
 
 
-class IncompatibleSummaries(DptopError):  # noqa: N818
+class IncompatibleSummaries(DptopError):  # noqa: N818 - likewise
     """Summaries whose parameters, keys or streams do not let them be combined; neither has changed."""
 
 
-class MissingExtra(DptopError, ImportError):  # noqa: N818
+class MissingExtra(DptopError, ImportError):  # noqa: N818 - likewise
     """An optional package that this call needs is not installed."""

@@ -97,10 +97,10 @@ class LinearSketch(Summary):
     Hashes. A label is reduced to a 64-bit fingerprint by a keyed hash; each row has a strongly universal function of
     that (vector multiply-shift, three random 64-bit numbers), so that two distinct fingerprints share a cell of a row
     with chance at most ceil(2^32/width)/2^32, and rows are independent. Keys come from the system's entropy, stay in
-    the summary and are as secret as its cells. The two `Envelope` mechanisms assume that distinct labels have distinct
-    fingerprints, that the stream was fixed before the keys, and, of CountSketch, that buckets and signs behave as
-    independent uniform ones. Nothing is assumed of them where labels are `Selected` or declared: noise hides an item
-    whatever the hashes.
+    the summary and are as secret as its cells. The mechanism "envelope" assumes that fingerprints behave as independent
+    uniform numbers (delta pays for those that two labels share), that the stream was fixed before the keys, and, of
+    CountSketch, that buckets and signs behave as independent uniform ones. The mechanisms "selected" and
+    "public-labels" assume nothing of them: noise hides an item whatever the hashes.
     """
 
     _rule: ClassVar[str]

@@ -51,7 +51,7 @@ def whole_estimate(estimate: object) -> int:
     7
     """
     try:
-        number = None if isinstance(estimate, bool) else operator.index(estimate)  # type: ignore[arg-type]  # the point
+        number = None if isinstance(estimate, bool) else operator.index(estimate)  # type: ignore[arg-type]  # the except is the check
     except TypeError:
         number = None
     if number is None or not -MAX_ESTIMATE <= number <= MAX_ESTIMATE:

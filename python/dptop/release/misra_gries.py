@@ -66,7 +66,12 @@ def _plan(request: Request, summary: MisraGries, name: str) -> Plan:
         intervals = [(low, MAX_LENGTH if high is None else high) for low, high in ends]
         facts: Facts = [
             ("Counted by", f"MisraGries, capacity {summary.capacity}, zero counters kept."),
-            noise_in_words(DISCRETE_LAPLACE, mechanism.scale, "on every counter, and once more on all together", seed),
+            noise_in_words(
+                DISCRETE_LAPLACE,
+                mechanism.scale,
+                "on every counter, and once more on all together",
+                seeded=seed is not None,
+            ),
             ("Threshold", f"a label is released only if its noisy count is at least {mechanism.threshold}."),
         ]
         if request.share is not None:

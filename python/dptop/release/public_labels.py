@@ -19,6 +19,7 @@ from dptop.release.sketch import (
     noise_fact,
     noise_of,
     noisy_cells,
+    of_sketch,
     sketch_in_words,
 )
 from dptop.report import Row
@@ -82,14 +83,7 @@ def by_public_labels(request: Request, sketch: LinearSketch) -> Plan:
             facts.append(BY_HASHES)
         else:
             facts.append(("Counts", "what collisions add is not known without a declared length: low says nothing."))
-        parameters = {
-            "sketch": type(sketch).__name__,
-            "width": sketch.width,
-            "depth": sketch.depth,
-            "noise": made.kind,
-            "scale": made.scale,
-        }
-        return Published(rows, facts, parameters, noisy_length=noisy_length, private=not noisy.seeded)
+        return Published(rows, facts, of_sketch(sketch, made), noisy_length=noisy_length, private=not noisy.seeded)
 
     return Plan(PUBLIC_LABELS, split, publish)
 

@@ -71,9 +71,9 @@ class Plan(NamedTuple):
     publish: Callable[[Any, int | None], Published]
 
 
-def noise_in_words(kind: str, scale: float, where: str, seed: int | None) -> tuple[str, str]:
+def noise_in_words(kind: str, scale: float, where: str, *, seeded: bool) -> tuple[str, str]:
     """Return the fact that tells of the noise."""
-    source = "drawn exactly from the system's entropy" if seed is None else "determined by a seed"
+    source = "drawn exactly from the system's entropy" if not seeded else "determined by a seed"
     return "Noise", f"{kind} of scale {scale:.6g} {where}, {source}."
 
 

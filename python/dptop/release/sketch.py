@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dptop.privacy import PrivacyParameters
     from dptop.release.request import Request
 
-__all__ = ["BY_HASHES", "around", "error_of", "noise_fact", "noise_of", "noisy_cells", "sketch_in_words"]
+__all__ = ["BY_HASHES", "around", "error_of", "noise_fact", "noise_of", "noisy_cells", "of_sketch", "sketch_in_words"]
 
 BY_HASHES: Final = (
     "Intervals rest on",
@@ -120,10 +120,20 @@ def sketch_in_words(sketch: LinearSketch) -> str:
     return f"{type(sketch).__name__}, {sketch.depth} rows of {sketch.width} cells"
 
 
+def of_sketch(sketch: LinearSketch, noise: SketchNoise) -> dict[str, object]:
+    """Return what a release says of a sketch in its parameters."""
+    return {
+        "sketch": type(sketch).__name__,
+        "width": sketch.width,
+        "depth": sketch.depth,
+        "noise": noise.kind,
+        "scale": noise.scale,
+    }
+
+
 def noise_fact(sketch: LinearSketch, noisy: _native.Sketch, noise: SketchNoise, seed: int | None) -> tuple[str, str]:
     """Return the fact that tells of the noise of the cells; where it came first, known keys count as a seed."""
-    if sketch.noise is not None and noisy.seeded:
-        seed = 0
+    seeded = noisy.seeded if sketch.noise is not None else seed is not None
     kind = DISCRETE_GAUSSIAN if noise.kind == GAUSSIAN else DISCRETE_LAPLACE
     when = "before the first item" if sketch.noise is not None else "at release"
-    return noise_in_words(kind, noise.scale, f"on every cell, once, {when}", seed)
+    return noise_in_words(kind, noise.scale, f"on every cell, once, {when}", seeded=seeded)

@@ -67,7 +67,9 @@ def by_noisy_minimum(request: Request, summary: SpaceSaving) -> Plan:
         rule = f"exceeds the noisy minimum{of_partition}, {shown}, by more than {stable.offset}"
         facts = [
             _counted_by(summary),
-            noise_in_words(DISCRETE_LAPLACE, stable.scale, "on every counter and on the minimum counter", seed),
+            noise_in_words(
+                DISCRETE_LAPLACE, stable.scale, "on every counter and on the minimum counter", seeded=seed is not None
+            ),
             ("Threshold", f"a label is released only if its noisy count {rule}."),
             EXCEEDS,
         ]
@@ -106,7 +108,7 @@ def by_paper(request: Request, summary: SpaceSaving) -> Plan:
             bound += ", lifted so that it is no shorter than the stream but with a chance of half of delta"
         facts: Facts = [
             _counted_by(summary),
-            noise_in_words(DISCRETE_LAPLACE, paper.scale, "on every counter", seed),
+            noise_in_words(DISCRETE_LAPLACE, paper.scale, "on every counter", seeded=seed is not None),
             ("Threshold", f"a label is released only if its noisy count {rule}, rounded down."),
             ("Share", f"{request.share:.12g}. {bound}."),
             EXCEEDS,

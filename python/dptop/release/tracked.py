@@ -30,6 +30,7 @@ from dptop.release.sketch import (
     noise_fact,
     noise_of,
     noisy_cells,
+    of_sketch,
     sketch_in_words,
 )
 from dptop.tracked import ESTIMATES, SPACE_SAVING, whole_estimate
@@ -94,7 +95,7 @@ def _sketch_envelope(request: Request, tracked: Tracked, sketch: LinearSketch) -
             form = noise_first if sketch.noise is not None else noise_at_release
             envelope = form(error, beta=beta, capacity=tracked.capacity, state=made.state)
         facts: Facts = [_counted_by(tracked, sketch_in_words(sketch)), noise_fact(sketch, noisy, made, seed)]
-        parameters = _declared(tracked) | _of_sketch(sketch, made)
+        parameters = _declared(tracked) | of_sketch(sketch, made)
         if envelope is None:
             alike = tracked.candidates == ESTIMATES and error.pairs >= beta
             facts.append(("Nothing released", _too_alike(bound) if alike else _too_small(sketch, bound)))
@@ -143,7 +144,10 @@ def _sketch_selection(request: Request, tracked: Tracked, sketch: LinearSketch) 
             _counted_by(tracked, sketch_in_words(sketch)),
             noise_fact(sketch, noisy, made, seed),
             noise_in_words(
-                DISCRETE_LAPLACE, stable.scale, "on every counter and on the minimum counter, which select", seed
+                DISCRETE_LAPLACE,
+                stable.scale,
+                "on every counter and on the minimum counter, which select",
+                seeded=seed is not None,
             ),
             ("Threshold", _selects(stable, minimum)),
         ]
@@ -152,7 +156,7 @@ def _sketch_selection(request: Request, tracked: Tracked, sketch: LinearSketch) 
         facts.append(("Counts", _err_by(sketch)))
         if request.length is not None:
             facts.append(BY_HASHES)
-        parameters = _declared(tracked) | _of_sketch(sketch, made) | {"offset": stable.offset}
+        parameters = _declared(tracked) | of_sketch(sketch, made) | {"offset": stable.offset}
         rows = rows_of(tracked, 0, [positions[i] for i in kept], values, ends)
         return Published(rows, facts, parameters, (minimum,), noisy_length, private=not noisy.seeded)
 
@@ -201,7 +205,10 @@ def _stated_selection(request: Request, tracked: Tracked, oracle: FrequencyOracl
         facts: Facts = [
             _counted_by(tracked, type(oracle).__name__),
             noise_in_words(
-                DISCRETE_LAPLACE, stable.scale, "on every counter and on the minimum counter, which select", seed
+                DISCRETE_LAPLACE,
+                stable.scale,
+                "on every counter and on the minimum counter, which select",
+                seeded=seed is not None,
             ),
             ("Threshold", _selects(stable, minimum)),
         ]
@@ -323,16 +330,6 @@ def _selecting(tracked: Tracked, stated: Envelope, whole: PrivacyParameters) -> 
 def _declared(tracked: Tracked) -> dict[str, object]:
     tie = tracked.tie.value if tracked.candidates == SPACE_SAVING else None
     return {"capacity": tracked.capacity, "candidates": tracked.candidates, "tie": tie}
-
-
-def _of_sketch(sketch: LinearSketch, made: SketchNoise) -> dict[str, object]:
-    return {
-        "sketch": type(sketch).__name__,
-        "width": sketch.width,
-        "depth": sketch.depth,
-        "noise": made.kind,
-        "scale": made.scale,
-    }
 
 
 def _counted_by(tracked: Tracked, oracle: str) -> tuple[str, str]:
