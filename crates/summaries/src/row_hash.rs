@@ -16,10 +16,10 @@
 //! Proved, for labels with distinct fingerprints: that chance, hence Count-Min's Markov bound in a row; and that rows
 //! are independent, for none shares a number with another (no double hashing).
 //!
-//! Assumed: distinct labels have distinct fingerprints (a keyed 64-bit hash: n labels fail with chance about n^2 /
-//! 2^65). And, for CountSketch alone, more than independence in pairs: that buckets and signs of distinct labels behave
-//! within a row as independent uniform ones. Chebyshev's bound with signs needs three labels at a time, the second
-//! moment of a row four, and the halving of one-sided errors all of them.
+//! Assumed: fingerprints behave as independent uniform numbers, so that two of n labels share one with chance about n^2
+//! / 2^65, which envelopes pay for. And, for CountSketch alone, more than independence in pairs: that buckets and signs
+//! of distinct labels behave within a row as independent uniform ones. Chebyshev's bound with signs needs three labels
+//! at a time, the second moment of a row four, and the halving of one-sided errors all of them.
 
 use std::fmt;
 
