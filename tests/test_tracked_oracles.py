@@ -321,3 +321,25 @@ def test_whole_numbers_of_any_type_are_estimates(candidates: str, mechanism: str
         assert row.count == answer
         assert type(row.count) is int
     assert len(result) == (mechanism == "selected" or int(answer) > 2000)
+
+
+@pytest.mark.parametrize("candidates", ["space-saving", "estimates"])
+@pytest.mark.parametrize("kind", [None, dptop.CountMin, dptop.CountSketch])
+def test_private_counters_are_the_estimates_of_now(kind: Any, candidates: str) -> None:
+    """Those of the oracle for every tracked label, by estimate downwards, then label: raw data, without noise."""
+    counts = {"a": 7, "c": 9, "b": 9}
+    oracle = Exact() if kind is None else kind(width=512, depth=5, seed=1)  # keys for which the three share no median
+    summary = tracked_of(oracle, candidates, counts)
+    assert summary.private_counters() == [("b", 9), ("c", 9), ("a", 7)]
+    summary.update("a", 4)
+    assert summary.private_counters() == [("a", 11), ("b", 9), ("c", 9)]
+    assert tracked_of(Exact(), candidates, {}).private_counters() == []
+
+
+def test_private_counters_refuse_what_is_no_whole_number() -> None:
+    """As a release does."""
+    oracle = Exact()
+    summary = tracked_of(oracle, "space-saving", {"a": 1})
+    oracle.counts["a"] = 0.5  # type: ignore[assignment]  # that is what is refused
+    with pytest.raises(dptop.InvalidParameter, match=r"an oracle's estimate must be a whole number within 2\*\*63"):
+        summary.private_counters()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from dptop import _native
 from dptop._native import MAX_CAPACITY, MAX_PARTITIONS, Reading
-from dptop.label import Label, ShortenedLabel, label_order
+from dptop.label import Label, ShortenedLabel, largest_first
 from dptop.parameters import whole_number
 from dptop.summary import Summary, label_limit
 from dptop.tie import Tie
@@ -68,12 +68,11 @@ class Counters(Summary):
     def private_counters(self) -> list[tuple[Label, int]]:
         """Return (item, counter) for every tracked label, by counter downwards, then item. PRIVATE: not a release."""
         _, tables = self._snapshot()
-        counters = [
+        return largest_first(
             pair
             for partition, (_, counts) in enumerate(tables)
             for pair in zip(self._labels(partition, range(len(counts))), counts, strict=True)
-        ]
-        return sorted(counters, key=lambda pair: (-pair[1], label_order(pair[0])))
+        )
 
     def _labels(self, partition: int, positions: Sequence[int]) -> list[Label]:
         return plain_labels(self._tables.labels(partition, list(positions)))

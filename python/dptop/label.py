@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-__all__ = ["Label", "ShortenedLabel", "label_order"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["Label", "ShortenedLabel", "label_order", "largest_first"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +41,12 @@ def label_order(label: Label) -> tuple[int | str | bytes, bytes]:
     if isinstance(label, ShortenedLabel):
         return label.prefix, label.sha256
     return label, b""
+
+
+def largest_first(counted: Iterable[tuple[Label, int]]) -> list[tuple[Label, int]]:
+    """Return labels and counts by count downwards, then label.
+
+    >>> largest_first([("a", 1), ("c", 2), ("b", 2)])
+    [('b', 2), ('c', 2), ('a', 1)]
+    """
+    return sorted(counted, key=lambda pair: (-pair[1], label_order(pair[0])))

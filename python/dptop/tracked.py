@@ -13,6 +13,7 @@ from dptop import _native
 from dptop._native import MAX_LABEL_BYTES
 from dptop.counters import capacity_of, plain_labels
 from dptop.errors import CorruptSummary, InvalidParameter
+from dptop.label import largest_first
 from dptop.noise_record import noise_to_bytes
 from dptop.oracle import NO_BUDGET, FrequencyOracle, LinearSketch, NoisyAtRelease
 from dptop.parameters import one_of
@@ -279,6 +280,21 @@ class Tracked(Summary):
         if (labelled.capacity, labelled.max_label_bytes) != (self._capacity, sketch.max_label_bytes):
             return False
         return len(kinds - {None}) <= 1 if incomplete else len(kinds) == 1 and labelled.length() == sketch.length()
+
+    def private_counters(self) -> list[tuple[Label, int]]:
+        """Return (item, estimate) for every tracked label, by estimate downwards, then item. PRIVATE: not a release.
+
+        Estimates are those of the oracle now, not those that the labels were tracked by.
+
+        Raises:
+            InvalidParameter: an oracle of another library gave an estimate that is no whole number.
+        """
+        _, [(_, counts)] = self._snapshot()
+        positions = list(range(len(counts)))
+        labels = self._labels(0, positions)
+        if isinstance(self._oracle, LinearSketch):
+            return largest_first(zip(labels, self._cells.estimates_of(self._labelled, 0, positions), strict=True))
+        return largest_first((label, whole_estimate(self._oracle.estimate(label))) for label in labels)
 
     def _labels(self, partition: int, positions: Sequence[int]) -> list[Label]:
         return plain_labels(self._labelled.labels(partition, list(positions)))
