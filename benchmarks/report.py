@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import datetime
-import importlib.metadata
-import os
-import platform
-import subprocess
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import psutil
 
 from benchmarks import goals
+from benchmarks.machine import machine
 from benchmarks.markdown import table
 from benchmarks.peers import DISTRIBUTIONS
 from benchmarks.plan import (
@@ -171,43 +166,14 @@ def _fewer_runs(results: Results, run: Run) -> str:
 
 
 def _machine(run: Run) -> str:
-    versions = []
-    for distribution in DISTRIBUTIONS:
-        try:
-            versions.append(f"{distribution} {importlib.metadata.version(distribution)}")
-        except importlib.metadata.PackageNotFoundError:
-            versions.append(f"{distribution} not installed")
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty"],  # noqa: S607 - the git of whoever measures
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout.strip()
+    load = f"{run.load_before:.1f} at the start, {run.load_after:.1f} at the end, these processes included"
     rows = (
-        ("date", datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")),
-        ("commit", commit or "unknown"),
-        ("processor", f"{_processor()}, {os.cpu_count()} cores"),
+        *machine(DISTRIBUTIONS).items(),
         ("memory", f"{psutil.virtual_memory().total / 2**30:.0f} GiB"),
-        ("system", f"{platform.system()} {platform.release()}, {platform.machine()}"),
         ("duration", f"{run.seconds / 60:.1f} minutes, the making of the streams included"),
-        (
-            "load average",
-            f"{run.load_before:.1f} at the start, {run.load_after:.1f} at the end, these processes included",
-        ),
-        ("Python", platform.python_version()),
-        ("packages", ", ".join(versions)),
+        ("load average", load),
     )
     return "## Machine and versions\n\n" + table(("what", "which"), rows)
-
-
-def _processor() -> str:
-    information = Path("/proc/cpuinfo")
-    names = [
-        line.partition(":")[2].strip()
-        for line in (information.read_text().splitlines() if information.exists() else ())
-        if line.startswith("model name")
-    ]
-    return names[0] if names else platform.processor() or "unknown"
 
 
 def _goals(results: Results) -> str:
