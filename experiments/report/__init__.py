@@ -1,0 +1,1 @@
+"""Raw rows -> figures, verdicts on claims, the page."""
