@@ -1,0 +1,221 @@
+"""Raw rows of made-up experiments: one in which every claim is true, and one in which none is."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from experiments.methods import METHODS, PLAIN
+from experiments.results import Row
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+__all__ = ["Point", "as_claimed", "contrary"]
+
+LENGTH = 2**24
+COMMON_K, COMMON_EPSILON, COMMON_FACTOR, COMMON_SKEW = 128, 0.1, 2, 1.1
+EPSILONS = (0.001, 0.01, 0.1, 1.0, 10.0)
+CAPACITIES = (64, 512, 4096)
+BUDGETS = ((0.1, 1e-3), (1.0, 1e-6))
+SKETCHES = ("count-min", "count-sketch")
+HEAP = "paper-heap"
+FRONTIER = ("paper", "misra-gries-published", "misra-gries", "stable-threshold", "exact-histogram")
+
+
+class Point(NamedTuple):
+    """A place on the grid."""
+
+    k: int
+    skew: float
+    epsilon: float
+    factor: int
+
+
+class Measured(NamedTuple):
+    """What a world says of a method at a point."""
+
+    recall: float
+    precision: float
+    relative_error: float
+    update_ns: float
+    memory_bytes: float
+
+
+def as_claimed(streams: Iterable[str] = ("zipf", "words")) -> list[Row]:
+    """Return rows in which all is as the paper and we claim."""
+    return [*_grid(streams, _claimed, LENGTH), *_frontier(streams, _claimed_labels)]
+
+
+def contrary(streams: Iterable[str] = ("zipf", "words"), length: int = LENGTH) -> list[Row]:
+    """Return rows in which all is the other way round."""
+    return [*_grid(streams, _contrary, length), *_frontier(streams, _contrary_labels)]
+
+
+def _points(stream: str) -> Iterator[Point]:
+    common = Point(COMMON_K, COMMON_SKEW, COMMON_EPSILON, COMMON_FACTOR)
+    ks = (32, 128, 1024) if stream == "zipf" else (128, 512, 4096)
+    points = [common._replace(k=k) for k in ks] + [common._replace(epsilon=epsilon) for epsilon in EPSILONS]
+    if stream == "zipf":
+        points += [common._replace(skew=skew) for skew in (1.7, 2.6)]
+    else:
+        points += [common._replace(factor=factor) for factor in (1, 16)]
+    yield from dict.fromkeys(points)
+
+
+def _grid(streams: Iterable[str], world: Callable[[str, Point], Measured], length: int) -> Iterator[Row]:
+    for stream in streams:
+        for point in _points(stream):
+            for method in (*METHODS, HEAP):
+                plain = method in METHODS and METHODS[method].family == PLAIN
+                if plain and point.epsilon != COMMON_EPSILON:
+                    continue
+                found = world(method, point)
+                yield Row(
+                    sweep="grid",
+                    stream=stream,
+                    length=length,
+                    distinct=100_001,
+                    skew=point.skew if stream == "zipf" else None,
+                    k=point.k,
+                    factor=point.factor,
+                    capacity=point.k * point.factor,
+                    epsilon=None if plain else point.epsilon,
+                    delta=None if plain else 0.001,
+                    method=method,
+                    seed=1,
+                    repetition=0,
+                    draw=0,
+                    heavy=10,
+                    released=10,
+                    recall=found.recall,
+                    precision=found.precision,
+                    relative_error=found.relative_error,
+                    absolute_error=10.0,
+                    threshold=None,
+                    update_ns=found.update_ns,
+                    memory_bytes=round(found.memory_bytes),
+                )
+
+
+def _doublings(value: float, of: float) -> float:
+    return math.log2(value / of)
+
+
+def _summary(method: str) -> str:
+    """Return the private method of the same summary, the paper's own."""
+    plain = {"plain-space-saving": "paper", "plain-misra-gries": "misra-gries-published"}
+    named = {"misra-gries": "misra-gries-published", "stable-threshold": "paper", HEAP: "paper"}
+    return (plain | named).get(method, method.removeprefix("plain-"))
+
+
+def _claimed(method: str, at: Point) -> Measured:
+    """Return what the paper, and we, say of a method."""
+    of = _summary(method)
+    ks, factors = _doublings(at.k, COMMON_K), _doublings(at.factor, COMMON_FACTOR)
+    sketch = of.startswith("count-")
+    sketch_recall = 0.7 - 0.03 * ks + 0.05 * factors - (0.1 if at.epsilon < 0.01 else 0)
+    recall = {
+        "misra-gries-published": 0.8 + 0.03 * ks - 0.13 * (at.skew - COMMON_SKEW) + 0.05 * factors,
+        "count-min": sketch_recall,
+        "count-sketch": sketch_recall - 0.3,
+    }.get(of, 1.0)
+    base, noise = {
+        "misra-gries-published": (0.1, 0.002),
+        "count-min": (0.02, 0.01),
+        "count-sketch": (0.006, 0.002),
+    }.get(of, (0.002, 0.002))
+    trend = 0.1 * (ks if of == "count-min" else -ks) - 0.3 * factors
+    error = base * (1 + 0.3 * (at.skew - COMMON_SKEW)) * 2**trend + (noise if at.epsilon < 0.01 else 0)
+    if of == "paper" and at.factor == 1:
+        error *= 2
+    time = (100 if sketch else 20) / (1 + 0.6 * (at.skew - COMMON_SKEW)) * (2 ** (0.1 * factors) if sketch else 1)
+    if method.endswith(("-selected", "-candidates")):
+        time *= 0.3
+    memory = (240 if sketch else 40) * at.k * at.factor
+    if method == HEAP:
+        time, memory = 1.2 * time, memory // 2
+    return Measured(recall, 1.0, error, time, memory)
+
+
+def _contrary(method: str, at: Point) -> Measured:
+    """Return the reverse of every statement."""
+    of = _summary(method).removesuffix("-selected").removesuffix("-candidates")
+    ks, factors = _doublings(at.k, COMMON_K), _doublings(at.factor, COMMON_FACTOR)
+    tens, skewed = math.log10(at.epsilon / COMMON_EPSILON), at.skew - COMMON_SKEW
+    sketch = of in SKETCHES
+    sketch_recall = 0.8 + 0.01 * ks - 0.03 * tens
+    recall = {
+        "misra-gries-published": 0.75 - 0.02 * ks + 0.05 * skewed + 0.03 * tens,
+        "count-min": sketch_recall,
+        "count-sketch": sketch_recall + 0.1,
+        "exact-histogram": 0.2,
+    }.get(of, 0.5 + 0.03 * tens) - 0.02 * factors
+    base = {"misra-gries-published": 0.3, "count-min": 0.8, "count-sketch": 0.9}.get(of, 1.5)
+    trend = 0.1 * ((-ks if of == "count-min" else ks) + factors)
+    error = base * (1 - 0.1 * skewed) * (1 + 0.02 * tens) * 2**trend
+    time = {"misra-gries-published": 20.0, "count-min": 10.0, "count-sketch": 10.0}.get(of, 40.0) * (1 + skewed)
+    time *= 2 ** (0.5 * ks - 0.1 * factors if sketch else 0.2 * (ks + factors))
+    memory = {"misra-gries-published": 400, "count-min": 200, "count-sketch": 200}.get(of, 800) * at.k * 2 ** (0.2 * ks)
+    precision = 0.5
+    if method.startswith("plain-"):
+        recall, error = recall + 0.1, error - 0.1
+    if method in ("stable-threshold", HEAP):
+        recall, precision, time, memory = 0.3, 0.3, 2 * time, 2 * memory
+    if method.endswith(("-selected", "-candidates")):
+        recall = 0.4
+    return Measured(recall, precision, error, time, memory)
+
+
+def _frontier(streams: Iterable[str], world: Callable[[str, int], tuple[int, float, float]]) -> Iterator[Row]:
+    for stream in streams:
+        for epsilon, delta in BUDGETS:
+            for method in FRONTIER:
+                for capacity in (100_001,) if method == "exact-histogram" else CAPACITIES:
+                    released, error, threshold = world(method, capacity)
+                    yield Row(
+                        sweep="frontier",
+                        stream=stream,
+                        length=LENGTH,
+                        distinct=100_001,
+                        skew=COMMON_SKEW if stream == "zipf" else None,
+                        k=None,
+                        factor=None,
+                        capacity=capacity,
+                        epsilon=epsilon,
+                        delta=delta,
+                        method=method,
+                        seed=1,
+                        repetition=0,
+                        draw=0,
+                        heavy=0,
+                        released=released,
+                        recall=None,
+                        precision=None,
+                        relative_error=0.01,
+                        absolute_error=error,
+                        threshold=threshold,
+                        update_ns=20.0,
+                        memory_bytes=40 * capacity,
+                    )
+
+
+def _claimed_labels(method: str, capacity: int) -> tuple[int, float, float]:
+    """Return labels, error and threshold as we say."""
+    return {
+        "paper": (capacity // 8, 10.0, 100.0),
+        "misra-gries-published": (2 * capacity // 5, 100.0, 162.0),
+        "misra-gries": (capacity // 2, 100.0, 85.0),
+        "stable-threshold": (capacity // 2, 10.0, 100.0),
+    }.get(method, (5000, 10.0, 63.0))
+
+
+def _contrary_labels(method: str, capacity: int) -> tuple[int, float, float]:
+    """Return the reverse."""
+    fewer = {64: 1000, 512: 500, 4096: 100}
+    return {
+        "paper": (2000, 10.0, 100.0),
+        "misra-gries-published": (8000, 100.0, 162.0),
+        "misra-gries": (4000, 100.0, 162.0),
+        "stable-threshold": (fewer.get(capacity, 0), 200.0, 100.0),
+    }.get(method, (1, 10.0, 63.0))
