@@ -8,7 +8,7 @@ RUST   := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench bench-core bench-guard bench-guard-renew clean
+.PHONY: help demo test lint reproduce reproduce-quick reproduce-outside bench bench-core bench-guard bench-guard-renew clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -29,6 +29,19 @@ lint: $(VENV)/.built $(VENV)/.test $(VENV)/.lint ## formatters, linters, types
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest dptop._native --ignore-disjoint-bases
+
+# the user's own trace: make reproduce TRACE=capture.pcap, or TRACE=flows.csv COLUMN=source
+EXPERIMENT = $(BIN)/python -m experiments $(if $(SEED),--seed $(SEED)) $(if $(TRACE),--trace "$(TRACE)") \
+	$(if $(COLUMN),--column "$(COLUMN)")
+
+reproduce: $(VENV)/.built $(VENV)/.experiments ## the paper's experiments: raw results, figures, docs/experiments.md
+	$(EXPERIMENT)
+
+reproduce-outside: $(VENV)/.built $(VENV)/.test ## exact counts and recall beside DuckDB and DataSketches
+	$(BIN)/python -m experiments.outside
+
+reproduce-quick: $(VENV)/.built $(VENV)/.experiments ## the same with short streams, into build/experiments/quick
+	$(EXPERIMENT) --quick
 
 bench: $(VENV)/.built $(VENV)/.bench ## speed and memory beside the peers, into benchmarks/results.md; about ten minutes
 	$(BIN)/python -m benchmarks
@@ -58,6 +71,6 @@ $(VENV)/.built: $(VENV)/.made pyproject.toml $(RUST)
 	. $(BIN)/activate && PIP_CONSTRAINT=constraints.txt maturin develop --release --locked --quiet --extras parquet
 	touch $@
 
-$(VENV)/.lint $(VENV)/.demo $(VENV)/.test $(VENV)/.bench: $(VENV)/.%: $(VENV)/.made pyproject.toml
+$(VENV)/.lint $(VENV)/.demo $(VENV)/.test $(VENV)/.bench $(VENV)/.experiments: $(VENV)/.%: $(VENV)/.made pyproject.toml
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group $*
 	touch $@
