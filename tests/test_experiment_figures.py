@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
+    from experiments.report.series import Metric
+
 PANELS = {
     # which panel of the paper shows what: its captions, and section 6.3 and 6.4 where they name a panel
     "figure-10": "memory k, time k, recall k, precision k, error k, time skew",
@@ -137,6 +139,16 @@ class TestSeries:
         assert spread(rows, "precision") == Spread(0.75, 0.525, 0.975, 2)
         assert spread(rows[:1], "precision") is None
         assert spread([], "recall") is None
+
+    @pytest.mark.parametrize("metric", ["recall", "precision", "relative_error"])
+    def test_a_search_that_had_nothing_to_find_has_no_say_on_how_well_it_found_it(self, metric: Metric) -> None:
+        """Also where something was released; its time and memory count, and on the frontier nothing was searched."""
+        nothing = row(heavy=0, recall=None, precision=0.0, relative_error=9.0)
+        found = row(recall=0.5, precision=0.5, relative_error=0.5)
+        assert spread([nothing], metric) is None
+        assert spread([nothing, found], metric) == Spread(0.5, 0.5, 0.5, 1)
+        assert spread([nothing], "released") == Spread(10, 10, 10, 1)
+        assert spread([nothing._replace(k=None)], "relative_error") == Spread(9, 9, 9, 1)
 
     def test_a_row_at_the_common_point_is_in_every_sweep(self) -> None:
         common = row()
@@ -255,7 +267,7 @@ class TestPanel:
 
     def test_a_panel_that_nothing_was_measured_for_says_so(self, axes: Axes) -> None:
         panel(axes, [curve("paper", {}, "recall")], "k", "recall")
-        assert [text.get_text() for text in axes.texts] == ["no release"]
+        assert [text.get_text() for text in axes.texts] == ["no release, or no heavy label"]
 
 
 class TestFigures:

@@ -129,7 +129,15 @@ def panel(axes: Axes, curves: Sequence[Curve], along: str, metric: Metric, *, be
     axes.set_xlabel(x.label)
     axes.set_ylabel(y.label)
     if not curves:
-        axes.text(0.5, 0.5, "no release", transform=axes.transAxes, ha="center", va="center", color="#666666")
+        axes.text(
+            0.5,
+            0.5,
+            "no release, or no heavy label",
+            transform=axes.transAxes,
+            ha="center",
+            va="center",
+            color="#666666",
+        )
     room = [curve for curve in (*curves, *beside) if any(curve.spreads)]
     if room:
         _across(axes, along, sorted({place / x.unit for curve in room for place in curve.places}))

@@ -17,12 +17,30 @@ if TYPE_CHECKING:
 
     from experiments.results import Row
 
-__all__ = ["COMMON", "Along", "Metric", "Point", "Spread", "budgets", "frontier", "select", "spread", "streams"]
+__all__ = [
+    "COMMON",
+    "Along",
+    "Metric",
+    "Point",
+    "Spread",
+    "budgets",
+    "concerned",
+    "frontier",
+    "select",
+    "spread",
+    "streams",
+]
 
 Along: TypeAlias = Literal["k", "skew", "epsilon", "factor"]
 Metric: TypeAlias = Literal[
     "recall", "precision", "relative_error", "absolute_error", "released", "threshold", "update_ns", "memory_bytes"
 ]
+
+OF_HEAVY: Final = ("recall", "precision", "relative_error")
+"""Metrics of a search for heavy labels: where there is none there is nothing to be right about.
+
+The paper's streams have at least one in every run (section 6.2).
+"""
 
 
 class Point(NamedTuple):
@@ -66,11 +84,19 @@ def spread(rows: Iterable[Row], metric: Metric) -> Spread | None:
 
     A release without labels has no precision and no error: those are over the releases that have some.
     """
-    values = [value for row in rows if (value := getattr(row, metric)) is not None]
+    values = [value for row in concerned(rows, metric) if (value := getattr(row, metric)) is not None]
     if not values:
         return None
     low, high = np.percentile(values, [5, 95])
     return Spread(float(np.mean(values)), float(low), float(high), len(values))
+
+
+def concerned(rows: Iterable[Row], metric: Metric) -> list[Row]:
+    """Return the rows that a metric is about: that of a search for heavy labels is about those where there are some.
+
+    On the frontier nothing is searched for, and every row is one.
+    """
+    return [row for row in rows if metric not in OF_HEAVY or row.k is None or row.heavy]
 
 
 def select(

@@ -22,11 +22,6 @@ Means: TypeAlias = "dict[Place, float]"
 
 ANCHOR: Final = "paper"
 """A private method that every sweep has: where it stands at an epsilon, so does what is not private."""
-OF_HEAVY: Final = ("recall", "precision", "relative_error")
-"""Metrics of a search for heavy labels: where there is none there is nothing to be right about.
-
-The paper's streams have at least one in every run (section 6.2).
-"""
 
 
 class NotMeasuredError(LookupError):
@@ -67,12 +62,9 @@ class Evidence:
             NotMeasuredError: there are no rows, or no label is heavy anywhere.
         """
         points = {(axis, value): rows for axis in along for value, rows in self.points(stream, method, axis).items()}
-        if metric in OF_HEAVY:
-            points = {place: [row for row in rows if row.heavy] for place, rows in points.items()}
-        found = {place: spread.mean for place, rows in points.items() if (spread := series.spread(rows, metric))}
-        if not any(points.values()):
+        if not any(series.concerned(rows, metric) for rows in points.values()):
             raise NotMeasuredError(stream, method, along, metric)
-        return found
+        return {place: spread.mean for place, rows in points.items() if (spread := series.spread(rows, metric))}
 
     def frontier(self, stream: str, method: str, budget: tuple[float, float], metric: Metric) -> dict[int, float]:
         """Return the means of a metric on the frontier, by capacity, at one (epsilon, delta).
