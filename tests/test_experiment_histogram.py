@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import math
 from collections import Counter
 from dataclasses import dataclass
@@ -16,7 +15,6 @@ from scipy.stats import binomtest, chisquare
 
 from dptop.errors import InvalidParameter
 from dptop.noise import pmf, tail
-from experiments.methods import histogram as histogram_module
 from experiments.methods.exact import ExactCounts, counted
 from experiments.methods.histogram import StabilityHistogram
 from test_exact_divergence import ONE, Enclosure, Shape, noise, worst
@@ -156,8 +154,3 @@ def test_memory_is_that_of_counts_and_labels() -> None:
     assert counted(pa.array(range(8000))).memory_bytes == pytest.approx(8000 * (8 + 8), rel=0.01)
     text = pa.array([f"{i:010}" for i in range(8000)])
     assert counted(text).memory_bytes == pytest.approx(8000 * (8 + 4 + 10), rel=0.01)
-
-
-def test_the_example_runs() -> None:
-    found = doctest.testmod(histogram_module)
-    assert (found.attempted, found.failed) == (2, 0)

@@ -15,10 +15,10 @@ COLUMNS: Final = 120
 
 
 def paragraph(text: str) -> str:
-    """Return a paragraph, with a newline at its end.
+    r"""Return a paragraph, with a newline at its end.
 
-    >>> print(paragraph("word " * 40 + "1. Not an item of a list").splitlines()[1][-30:])
-    word 1. Not an item of a list
+    >>> print(paragraph("x" * 117 + " 1. Not an item of a list").splitlines()[1])
+    1\. Not an item of a list
     """
     return _filled(text, "", "")
 
