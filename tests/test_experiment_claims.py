@@ -32,7 +32,8 @@ from experiments.report.claims import (
     judged,
 )
 from experiments.report.claims.words import NAMES
-from experiments.report.page.setup import longest_stream
+from experiments.report.fingerprints import DEPTHS as FINGERPRINTED
+from experiments.report.fingerprints import longest_stream
 from experiments.report.page.text import bullets, paragraph
 
 if TYPE_CHECKING:
@@ -116,6 +117,30 @@ def test_labels_where_none_is_heavy_are_not_judged() -> None:
     ]
     found = judged(rows)
     assert found["12a-precision"].verdict == found["12b-small"].verdict == AGREES
+
+
+@pytest.mark.parametrize(("length", "verdicts"), [(2**24, (AGREES, AGREES)), (2**18, (DISAGREES, IN_PART))])
+def test_an_epsilon_at_which_fingerprints_let_nothing_be_released_has_no_say(
+    length: int, verdicts: tuple[str, str]
+) -> None:
+    """The recall of sketches is 0 at epsilon = 10: a limit of ours on a long stream, and a finding on a short one."""
+    rows = [
+        row._replace(recall=0.0, released=0) if row.method in FINGERPRINTED and row.epsilon == 10.0 else row
+        for row in (row._replace(length=length) for row in as_claimed())
+    ]
+    rises, steady = (judged(rows)[id_] for id_ in ("11f-sketches", "12f-recall"))
+    assert (rises.verdict, steady.verdict) == verdicts
+    assert ("at 1, the largest at which it can release" in rises.figures) == (length == 2**24)
+    short = [row._replace(recall=0.5) if row.method == "count-min" and row.epsilon == 0.01 else row for row in rows]
+    steady = judged(short)["12f-recall"]
+    assert ("up to epsilon = 1, the largest at which it can release" in steady.figures) == (length == 2**24)
+
+
+def test_reasons_say_that_limit() -> None:
+    """As the library has it."""
+    long = f"let the wrapper release nothing of more than {longest_stream(10.0, 0.001, 32):,} items"
+    for id_ in ("11f-sketches", "12f-recall"):
+        assert long in next(claim for claim in every() if claim.id == id_).why[DISAGREES if id_[1] == "1" else IN_PART]
 
 
 def moved(rows: list[Row], seed: int) -> list[Row]:

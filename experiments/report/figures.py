@@ -20,6 +20,7 @@ import matplotlib.style
 from matplotlib.figure import Figure
 
 from experiments.methods import CEILING, METHODS, PLAIN
+from experiments.report.fingerprints import can_release, longest
 from experiments.report.looks import COUNTS, counts, legend
 from experiments.report.panels import curve, panel, short
 from experiments.report.series import COMMON, budgets, frontier, select, streams
@@ -159,6 +160,8 @@ def _grid(title: str, rows: Sequence[Row], panels: Sequence[Panel]) -> Figure:
     note = _note(rows)
     if any(one.methods is COSTS for one in panels):
         note += "\nTime and memory are the summary's, whatever is released from it: one line for each summary"
+    if any(one.along == "epsilon" for one in panels):
+        note += _silent(rows)
     figure.suptitle(f"{title}. {_stream(rows)}")
     columns = (("SpaceSaving", "exact"), ("Misra-Gries",), ("Count-Min",), ("CountSketch",))
     legend(figure, _present(RELEASES, rows), columns, note)
@@ -183,7 +186,7 @@ def _summaries(rows: Sequence[Row]) -> Figure:
         figure,
         _present(METHODS, rows),
         (("SpaceSaving", "Misra-Gries"), ("Count-Min", "exact"), ("CountSketch",)),
-        _note(rows),
+        _note(rows) + _silent(rows),
     )
     return figure
 
@@ -254,6 +257,16 @@ def _note(rows: Sequence[Row]) -> str:
     delta = " and ".join(short(delta) for delta in sorted({row.delta for row in rows if row.delta is not None}))
     where = f"k = {COMMON.k}, ε = {short(COMMON.epsilon)}, capacity {COMMON.factor}k{skew}, δ = {delta}"
     return f"{_bars(rows)}; markers beside a tick are at its value\nUnless swept: {where}"
+
+
+def _silent(rows: Sequence[Row]) -> str:
+    """Return where nothing can be released, whatever the stream says: a recall of 0 that is no finding."""
+    places = sorted({(row.epsilon, row.delta) for row in rows if row.epsilon and row.delta and not can_release(row)})
+    return "".join(
+        f"\nAt ε = {short(epsilon)} fingerprints of 64 bits let an envelope over labels by estimates release nothing of"
+        f" more than {longest(epsilon, delta):,} items"
+        for epsilon, delta in places
+    )
 
 
 def _bars(rows: Sequence[Row]) -> str:

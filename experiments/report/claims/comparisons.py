@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from experiments.report.claims.claim import Part
 from experiments.report.claims.words import METRICS, NAMES, at, ends, shown, span
+from experiments.report.fingerprints import can_release
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -126,7 +127,10 @@ def _all_means(
 
 
 def rises(along: Along, metric: Metric, methods: Sequence[str], by: float) -> Judge:
-    """From the first value that is swept to the last, each method's mean grows by at least `by`."""
+    """From the first value that is swept to the last, each method's mean grows by at least `by`.
+
+    Of values at which a method can release nothing, whatever the stream says, nothing is asked.
+    """
     return _ends(along, metric, methods, lambda first, last: last - first - by)
 
 
@@ -149,10 +153,11 @@ def _ends(along: Along, metric: Metric, methods: Sequence[str], margin: Callable
     def judge(evidence: Evidence, stream: str) -> list[Part]:
         parts = []
         for method in methods:
-            means = evidence.means(stream, method, (along,), metric)
+            means = evidence.means(stream, method, (along,), metric, where_possible=True)
             if len(means) > 1:
                 first, *_, last = means.values()
                 words = f"{METRICS[metric]} of {NAMES[method]} {ends(means, along, metric)}"
+                words += _limit(evidence, stream, method, means)
                 parts.append(Part(margin(first, last), words))
         return parts
 
@@ -160,19 +165,32 @@ def _ends(along: Along, metric: Metric, methods: Sequence[str], margin: Callable
 
 
 def steady(along: Along, metric: Metric, methods: Sequence[str], within: float, *, start: float = 0) -> Judge:
-    """From `start` on, each method's largest and smallest mean are at most `within` apart."""
+    """From `start` on, each method's largest and smallest mean are at most `within` apart.
+
+    Of values at which a method can release nothing, whatever the stream says, nothing is asked.
+    """
 
     def judge(evidence: Evidence, stream: str) -> list[Part]:
         parts = []
         for method in methods:
-            means = evidence.means(stream, method, (along,), metric)
+            means = evidence.means(stream, method, (along,), metric, where_possible=True)
             means = {place: mean for place, mean in means.items() if place[1] >= start}
             if len(means) > 1:
                 apart = max(means.values()) - min(means.values())
-                parts.append(Part(within - apart, f"{METRICS[metric]} of {NAMES[method]} {span(means, metric)}"))
+                words = f"{METRICS[metric]} of {NAMES[method]} {span(means, metric)}"
+                if limit := _limit(evidence, stream, method, means):
+                    words += f" up to {at(max(means))}{limit}"
+                parts.append(Part(within - apart, words))
         return parts
 
     return judge
+
+
+def _limit(evidence: Evidence, stream: str, method: str, means: Means) -> str:
+    """Return what is said of the last value, if others were measured at which the method can release nothing."""
+    along, _ = max(means)
+    every = evidence.points(stream, method, along).values()
+    return "" if all(can_release(row) for rows in every for row in rows) else ", the largest at which it can release"
 
 
 def no_higher(along: Sequence[Along], metric: Metric, method: str, others: Sequence[str], slack: float = 0) -> Judge:

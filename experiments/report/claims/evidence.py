@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from experiments.report import series
+from experiments.report.fingerprints import can_release
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -53,15 +54,20 @@ class Evidence:
             self._selected[key] = series.select(rows, stream=stream, method=method, along=along)
         return self._selected[key]
 
-    def means(self, stream: str, method: str, along: Sequence[Along], metric: Metric) -> Means:
+    def means(
+        self, stream: str, method: str, along: Sequence[Along], metric: Metric, *, where_possible: bool = False
+    ) -> Means:
         """Return the means of a metric along sweeps: places without a value, such as a precision of nothing, are out.
 
-        So are those without a heavy label, where it is about heavy labels.
+        So are those without a heavy label, where it is about heavy labels, and, `where_possible`, those at which the
+        method can release nothing whatever the stream says (`fingerprints`).
 
         Raises:
             NotMeasuredError: there are no rows, or no label is heavy anywhere.
         """
         points = {(axis, value): rows for axis in along for value, rows in self.points(stream, method, axis).items()}
+        if where_possible:
+            points = {place: rows for place, rows in points.items() if all(map(can_release, rows))}
         if not any(series.concerned(rows, metric) for rows in points.values()):
             raise NotMeasuredError(stream, method, along, metric)
         return {place: spread.mean for place, rows in points.items() if (spread := series.spread(rows, metric))}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from experiments import plan
 from experiments.report.claims.claim import AGREES, DISAGREES, IN_PART, ON_ZIPF, Claim, Part
 from experiments.report.claims.comparisons import (
     CLEARLY,
@@ -31,6 +32,7 @@ from experiments.report.claims.comparisons import (
 )
 from experiments.report.claims.evidence import NotMeasuredError
 from experiments.report.claims.words import NAMES, shown
+from experiments.report.fingerprints import limit
 
 if TYPE_CHECKING:
     from experiments.report.claims.evidence import Evidence
@@ -206,8 +208,7 @@ EPSILON: Final = (
         rises("epsilon", "recall", SKETCHES, CLEARLY),
         {
             DISAGREES: "Noise is a small part of the envelope at these lengths, so that less of it admits no more"
-            " labels. At epsilon = 10 the wrapper releases nothing at all: the chance that two labels share a 64-bit"
-            " fingerprint alone then costs more than there is of delta.",
+            f" labels. {limit(max(plan.FULL.epsilons), plan.DELTA)}",
         },
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from experiments import plan
 from experiments.report.claims.claim import AGREES, DISAGREES, IN_PART, ON_REAL, Claim, Part
 from experiments.report.claims.comparisons import (
     CLEARLY,
@@ -34,6 +35,7 @@ from experiments.report.claims.comparisons import (
 )
 from experiments.report.claims.evidence import NotMeasuredError
 from experiments.report.claims.words import NAMES, shown
+from experiments.report.fingerprints import limit
 
 if TYPE_CHECKING:
     from experiments.report.claims.claim import Judge
@@ -53,6 +55,9 @@ DEPENDS: Final = 1.2
 """Times as much time at the largest factor as at the smallest to depend on it: beyond the spread of a mean of four."""
 MORE_MEMORY: Final = 4.0
 """How often the memory has to be multiplied from the smallest factor to the largest to be called a cost."""
+
+
+LIMIT: Final = limit(max(plan.FULL.epsilons), plan.DELTA)
 
 
 def _declines(evidence: Evidence, stream: str) -> list[Part]:
@@ -219,10 +224,9 @@ EPSILON: Final = (
         ON_REAL,
         steady("epsilon", "recall", FOUR, CLEARLY, start=NOT_VERY_SMALL),
         {
-            AGREES: "Noise is small beside n/k from epsilon = 0.01 on.",
-            IN_PART: "So it is for the counters, where n/k is well above the noise. At epsilon = 10 the wrapper"
-            " releases nothing of the longer streams: the chance that two labels share a 64-bit fingerprint alone then"
-            " costs more than there is of delta.",
+            AGREES: f"Noise is small beside n/k from epsilon = {NOT_VERY_SMALL:g} on. {LIMIT}",
+            IN_PART: "So it is where n/k is well above the noise. On shorter streams noise, also that of the cells, is"
+            f" a part of n/k that counts. {LIMIT}",
         },
     ),
 )

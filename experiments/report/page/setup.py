@@ -7,10 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.markdown import table
-from dptop.envelope import beta_within
-from dptop.envelope.rows import EQUAL_FINGERPRINTS, some_pair
-from dptop.mechanism import SketchNoise
-from dptop.privacy import PrivacyParameters
+from experiments.report.fingerprints import chance_of_equal, longest_stream
 from experiments.report.page.text import bullets, paragraph
 
 if TYPE_CHECKING:
@@ -18,7 +15,7 @@ if TYPE_CHECKING:
 
     from experiments.results import Row
 
-__all__ = ["differences", "longest_stream", "missing", "run"]
+__all__ = ["differences", "missing", "run"]
 
 SYNTHETIC: Final = ("zipf", "trace-stand-in")
 FACTS: Final = ("date", "commit", "seed", "minutes", "workers", "processor", "system", "Python", "packages")
@@ -102,31 +99,13 @@ def _size(rows: Sequence[Row], stream: str) -> list[str]:
     return found
 
 
-def longest_stream(epsilon: float, delta: float, depth: int) -> int:
-    """Return the longest stream of which the wrapper over a sketch can pay for equal fingerprints alone.
-
-    Labels tracked by estimates, declared length: (1 + e^epsilon) times the chance that two of N + 1 labels share one of
-    64 bits has to be below what noise leaves of delta. docs/privacy.md, section 15.
-
-    >>> longest_stream(10.0, 0.001, 32) < 2**24 < longest_stream(1.0, 0.001, 32)
-    True
-    """
-    made, left = SketchNoise.of(None, PrivacyParameters.of(epsilon, delta), depth)
-    beta = float(beta_within(left, made.state.epsilon))
-    low, high = 0, 2**40
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if some_pair(middle, EQUAL_FINGERPRINTS) < beta else (low, middle)
-    return low
-
-
 def differences(rows: Sequence[Row], folder: Path) -> str:
     """Say what is not as in the paper, with links from `folder`."""
     text = DIFFERENCES.format(
         privacy=os.path.relpath(PRIVACY, folder),
         epsilon=LARGE_EPSILON,
         delta=DELTA,
-        chance=some_pair(2**24, EQUAL_FINGERPRINTS),
+        chance=chance_of_equal(2**24),
         longest=longest_stream(LARGE_EPSILON, DELTA, DEPTH),
         silent=_silent(rows),
     )
