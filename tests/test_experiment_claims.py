@@ -247,12 +247,15 @@ def test_the_page_says_what_is_missing(tmp_path: Path) -> None:
     assert "--trace" not in own.partition("## What is missing")[2]
 
 
-def test_a_quick_run_gets_no_reasons(tmp_path: Path) -> None:
-    """They are those of the full run: its streams are as long as the paper's."""
+def test_a_quick_run_gets_no_reasons_and_no_trace_of_the_users_own(tmp_path: Path) -> None:
+    """They are those of the full run: its streams are as long as the paper's, and somebody has looked at them."""
     assert "Why: " in made(as_claimed(), tmp_path)
     quick = made(as_claimed(), tmp_path, quick=True)
     assert "Why: " not in quick
     assert "quick run" in quick
+    own = made(as_claimed(), tmp_path, streams={"trace": "a capture"})
+    assert "Why: " not in own
+    assert "quick run" not in own
 
 
 def test_the_page_has_the_frontier(tmp_path: Path) -> None:

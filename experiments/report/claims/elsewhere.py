@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Final
 
+from experiments import plan
 from experiments.report.claims.claim import AGREES, EVERYWHERE, IN_PART, ON_REAL, ON_ZIPF, Claim, Part
 from experiments.report.claims.comparisons import (
     CLEARLY,
@@ -29,6 +29,7 @@ from experiments.report.claims.comparisons import (
 )
 from experiments.report.claims.evidence import NotMeasuredError
 from experiments.report.claims.words import shown
+from experiments.report.noise import gamma
 
 if TYPE_CHECKING:
     from experiments.report.claims.evidence import Evidence
@@ -43,11 +44,16 @@ PROPORTIONAL: Final = 1.5
 """How far bytes a counter may differ between the smallest table and the largest: tables grow in steps."""
 
 
+SMALLEST: Final = min(plan.FULL.epsilons)
+COUNTERS_THERE: Final = plan.FACTOR * plan.K
+"""K where epsilon is swept."""
+
+
 def _gamma(row: Row) -> float:
-    """Return the paper's margin for the noise: ln(2/delta)/epsilon."""
+    """Return the paper's margin for the noise in a release."""
     if row.epsilon is None or row.delta is None:
         raise NotMeasuredError(row.method)
-    return math.log(2 / row.delta) / row.epsilon
+    return gamma(row.epsilon, row.delta)
 
 
 def _noise_is_smaller(evidence: Evidence, stream: str) -> list[Part]:
@@ -155,8 +161,9 @@ CLAIMS: Final = (
         _noise_is_smaller,
         {
             AGREES: "It is a matter of n, K and epsilon alone.",
-            IN_PART: "It is a matter of n, K and epsilon alone: at epsilon = 0.001 gamma is 7,601 items, more than n/K"
-            " of a stream of fewer than 1.9 million items at K = 256.",
+            IN_PART: f"It is a matter of n, K and epsilon alone: at epsilon = {SMALLEST:g} gamma is"
+            f" {gamma(SMALLEST):,.0f} items, more than n/K of a stream of fewer than"
+            f" {gamma(SMALLEST) * COUNTERS_THERE / 1e6:.1f} million items at K = {COUNTERS_THERE}.",
         },
     ),
     Claim(
@@ -204,8 +211,9 @@ CLAIMS: Final = (
         EVERYWHERE,
         together(*(as_plain(("k",), method) for method in COUNTERS)),
         {
-            AGREES: "At epsilon = 0.1 noise is small beside n/k.",
-            IN_PART: "At epsilon = 0.1 noise is small beside n/k, except on short streams with k in the thousands.",
+            AGREES: f"At epsilon = {plan.EPSILON:g} noise is small beside n/k.",
+            IN_PART: f"At epsilon = {plan.EPSILON:g} noise is small beside n/k, except on short streams with k in the"
+            " thousands.",
         },
     ),
     Claim(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from experiments import plan
+from experiments.methods.summaries import DEPTH, SIZE
 from experiments.report.claims.claim import AGREES, DISAGREES, IN_PART, ON_ZIPF, Claim, Part
 from experiments.report.claims.comparisons import (
     CLEARLY,
@@ -30,6 +32,7 @@ from experiments.report.claims.comparisons import (
 )
 from experiments.report.claims.evidence import NotMeasuredError
 from experiments.report.claims.words import METRICS
+from experiments.report.noise import deviation_of_cells, margin
 
 if TYPE_CHECKING:
     from experiments.report.claims.claim import Judge
@@ -44,6 +47,7 @@ ABOUT_SIX: Final = (4.0, 9.0)
 """What is taken as about six times: a factor of one and a half to either side."""
 WEAKLY: Final = 2.0
 """A dependence on k is called weak if the time does not double while k grows 32-fold."""
+LARGEST_K: Final = max(plan.FULL.ks)
 HEAP: Final = "paper-heap"
 """What a method would be called that keeps SpaceSaving in a heap; the library has none."""
 
@@ -87,9 +91,10 @@ CLAIMS: Final = (
         ON_ZIPF,
         together(_sketches_take("memory_bytes", TWICE), _sketches_take("memory_bytes", *ABOUT_SIX)),
         {
-            IN_PART: "They take far more, for the reason that the paper gives: more than 30 rows. The factor is one of"
-            " implementations. Our counters with their labels lie in one flat table, without lists, in about 40 bytes"
-            " each; a cell takes 8 bytes, and a row has 4k of them, as we had to choose.",
+            IN_PART: "They take far more, for the reason that the paper gives: the number of rows,"
+            f" {DEPTH} or more. The factor is one of implementations. Our counters with their labels lie in one flat"
+            " table, without lists, whose bytes a counter are given below, for section 4.3; a cell takes 8 bytes, and a"
+            f" row has {SIZE * plan.FACTOR}k of them, as we had to choose.",
         },
     ),
     Claim(
@@ -98,7 +103,10 @@ CLAIMS: Final = (
         "The counters never take more than 240 kB.",
         ON_ZIPF,
         at_most(("k",), "memory_bytes", COUNTERS, LARGEST_COUNTERS),
-        {AGREES: "A flat table without lists or heap takes less than half of that for the 2,048 counters of k = 1024."},
+        {
+            AGREES: "A flat table without lists or heap takes less than half of that for the"
+            f" {plan.FACTOR * LARGEST_K:,} counters of k = {LARGEST_K:,}."
+        },
     ),
     Claim(
         "10a-heap",
@@ -115,7 +123,8 @@ CLAIMS: Final = (
         ON_ZIPF,
         _sketches_take("update_ns", TWICE),
         {
-            AGREES: "An item touches one counter, or more than 30 cells and then again as many for the estimate that"
+            AGREES: f"An item touches one counter, or {DEPTH} cells or more and then again as many for the estimate"
+            " that"
             " decides whether its label is tracked.",
         },
     ),
@@ -153,8 +162,10 @@ CLAIMS: Final = (
         ON_ZIPF,
         falls("k", "recall", SKETCHES, CLEARLY),
         {
-            DISAGREES: "With 2^24 items n/k is 16,384 even at k = 1024, and the noise of a cell has a standard"
-            " deviation near 110. What costs the sketches recall is the collisions in their envelopes. Those of"
+            DISAGREES: f"With {plan.FULL.length:,} items n/k is {plan.FULL.length // LARGEST_K:,} even at k ="
+            f" {LARGEST_K:,}, and the noise of a cell has a standard deviation of"
+            f" {deviation_of_cells(plan.EPSILON, DEPTH):,.0f}. What costs the sketches recall is the collisions in"
+            " their envelopes. Those of"
             " Count-Min are in proportion to n/k, so that its recall hardly moves; those of CountSketch go with the"
             " root of the sum of squares, and only the few most frequent labels exceed them, at any k.",
         },
@@ -166,8 +177,9 @@ CLAIMS: Final = (
         ON_ZIPF,
         at_least(("k",), "precision", FOUR, PERFECT),
         {
-            AGREES: "Only SpaceSaving admits labels below n/k: by the margin for the noise, 69 items here, and by what"
-            " its counters are too high by, next to nothing for labels that are frequent from the start of the stream."
+            AGREES: "Only SpaceSaving admits labels below n/k: by the margin for the noise,"
+            f" {margin(plan.EPSILON):,} items here, and by what its counters are too high by, next to nothing for"
+            " labels that are frequent from the start of the stream."
             " The thresholds of the sketches are above n/k, and the counters of Misra-Gries too low.",
             IN_PART: "SpaceSaving admits labels below n/k: by the margin for the noise, and by what its counters are"
             " too high by.",

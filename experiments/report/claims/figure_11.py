@@ -33,12 +33,14 @@ from experiments.report.claims.comparisons import (
 from experiments.report.claims.evidence import NotMeasuredError
 from experiments.report.claims.words import NAMES, shown
 from experiments.report.fingerprints import limit
+from experiments.report.noise import margin
 
 if TYPE_CHECKING:
     from experiments.report.claims.evidence import Evidence
 
 __all__ = ["EPSILON", "SKEW", "TAKEAWAY"]
 
+SMALLEST: Final = min(plan.FULL.epsilons)
 LOWER: Final = 1.25
 """An error is smaller at a lower skew if at the highest it is a quarter larger: more than draws move a mean."""
 
@@ -156,7 +158,8 @@ EPSILON: Final = (
         ON_ZIPF,
         at_least(("epsilon",), "precision", FOUR, PERFECT),
         {
-            IN_PART: "Algorithm 3 lowers n/k by 6,907 items at epsilon = 0.001, and on these streams a label stands"
+            IN_PART: f"Algorithm 3 lowers n/k by {margin(SMALLEST):,} items at epsilon = {SMALLEST:g}, and on these"
+            " streams a label stands"
             " just there: it is released now and then. At every larger epsilon the statement holds.",
         },
     ),
@@ -181,7 +184,7 @@ EPSILON: Final = (
         {
             DISAGREES: "The bias is there, and it helps: the smallest of many rows is too low by noise and too high by"
             " collisions, and on these streams the latter is more. Noise grows with the root of the depth here,"
-            " as Gaussian noise needs less than Laplace noise over more than 30 rows.",
+            " as Gaussian noise needs less than Laplace noise over so many rows.",
         },
     ),
     Claim(
@@ -198,7 +201,10 @@ EPSILON: Final = (
         "Epsilon hardly changes the recall of the counters.",
         ON_ZIPF,
         steady("epsilon", "recall", COUNTERS, CLEARLY),
-        {AGREES: "Even at epsilon = 0.001 the noise of a counter is of 1,000 items, and n/k is 131,072."},
+        {
+            AGREES: f"Even at epsilon = {SMALLEST:g} the noise of a counter is of {1 / SMALLEST:,.0f} items, and n/k is"
+            f" {plan.FULL.length // plan.K:,}."
+        },
     ),
     Claim(
         "11f-sketches",
@@ -228,7 +234,7 @@ TAKEAWAY: Final = (
             no_higher(GRID, "memory_bytes", SPACE_SAVING, SKETCHES),
         ),
         {
-            IN_PART: "Where it is not so: at epsilon = 0.001 it releases a label that is just below n/k, and"
+            IN_PART: f"Where it is not so: at epsilon = {SMALLEST:g} it releases a label that is just below n/k, and"
             " CountSketch has the smaller error there, of the most frequent label alone. Misra-Gries is as fast at"
             " high skew.",
         },

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from experiments import plan
+from experiments.methods.summaries import DEPTH
 from experiments.report.claims.claim import AGREES, DISAGREES, IN_PART, ON_REAL, Claim, Part
 from experiments.report.claims.comparisons import (
     CLEARLY,
@@ -36,6 +37,7 @@ from experiments.report.claims.comparisons import (
 from experiments.report.claims.evidence import NotMeasuredError
 from experiments.report.claims.words import NAMES, shown
 from experiments.report.fingerprints import limit
+from experiments.report.noise import margin
 
 if TYPE_CHECKING:
     from experiments.report.claims.claim import Judge
@@ -49,6 +51,7 @@ SMALL_ERROR: Final = 0.04
 """The bound on average relative errors that the paper states."""
 INSENSITIVE: Final = 0.02
 """An error is insensitive to epsilon if it moves by no more than a fiftieth of a count over the whole sweep."""
+SMALLEST: Final = min(plan.FULL.epsilons)
 NOT_VERY_SMALL: Final = 0.01
 """The epsilon from which on it is not very small: the second smallest of the sweep."""
 DEPENDS: Final = 1.2
@@ -58,6 +61,7 @@ MORE_MEMORY: Final = 4.0
 
 
 LIMIT: Final = limit(max(plan.FULL.epsilons), plan.DELTA)
+"""Said of the largest epsilon, where it has to be."""
 
 
 def _declines(evidence: Evidence, stream: str) -> list[Part]:
@@ -119,7 +123,8 @@ K: Final = (
         at_least(("k",), "precision", FOUR, NEARLY),
         {
             AGREES: "SpaceSaving alone admits labels below n/k, and on these streams few are just there.",
-            IN_PART: "Algorithm 3 lowers n/k by its margin, 69 items here, and a label that comes late is counted too"
+            IN_PART: f"Algorithm 3 lowers n/k by its margin, {margin(plan.EPSILON):,} items here, and a label that"
+            " comes late is counted too"
             " high by the counter that it takes over. Neither matters where n/k is in the tens of thousands. Where it"
             " is a few hundred, or many labels stand near it as on a flat stream, many pass that should not.",
         },
@@ -200,9 +205,10 @@ EPSILON: Final = (
         ON_REAL,
         at_least(("epsilon",), "precision", FOUR, PERFECT),
         {
-            AGREES: "At k = 128 few labels are near n/k.",
-            IN_PART: "Algorithm 3 lowers n/k by a margin for the noise, 690 items at epsilon = 0.01 and ten times that"
-            " at 0.001: labels that stand there are released. The shorter the stream, the more there are.",
+            AGREES: f"At k = {plan.K} few labels are near n/k.",
+            IN_PART: f"Algorithm 3 lowers n/k by a margin for the noise, {margin(NOT_VERY_SMALL):,} items at epsilon ="
+            f" {NOT_VERY_SMALL:g} and {margin(SMALLEST):,} at {SMALLEST:g}: labels that stand there are released. The"
+            " shorter the stream, the more there are.",
         },
     ),
     Claim(
@@ -213,8 +219,9 @@ EPSILON: Final = (
         steady("epsilon", "relative_error", FOUR, INSENSITIVE),
         {
             AGREES: "Noise is small beside n/k at every epsilon that releases something.",
-            IN_PART: "So it is where n/k is far above the noise. On the shorter streams it is not: at epsilon = 0.001"
-            " the noise of a counter is of 1,000 items, and a sketch has less epsilon for each of its cells.",
+            IN_PART: "So it is where n/k is far above the noise. On the shorter streams it is not: at epsilon ="
+            f" {SMALLEST:g} the noise of a counter is of {1 / SMALLEST:,.0f} items, and a sketch has less epsilon for"
+            " each of its cells.",
         },
     ),
     Claim(
@@ -247,10 +254,11 @@ FACTOR: Final = (
         ON_REAL,
         grows("factor", "update_ns", SKETCHES, DEPENDS),
         {
-            AGREES: "The list of tracked labels is longer, and 16 times the cells no longer fit the nearest caches.",
-            IN_PART: "Somewhat: the list of tracked labels is longer, and 16 times the cells no longer fit the nearest"
-            " caches. But hashing and reading more than 30 rows takes most of the time.",
-            DISAGREES: "Hashing and reading more than 30 rows takes most of the time, and does not depend on it.",
+            AGREES: f"The list of tracked labels is longer, and {max(plan.FULL.factors)} times the cells no longer fit"
+            " the nearest caches.",
+            IN_PART: f"Somewhat: the list of tracked labels is longer, and {max(plan.FULL.factors)} times the cells no"
+            f" longer fit the nearest caches. But hashing and reading {DEPTH} rows or more takes most of the time.",
+            DISAGREES: f"Hashing and reading {DEPTH} rows or more takes most of the time, and does not depend on it.",
         },
     ),
     Claim(
@@ -305,7 +313,8 @@ TAKEAWAY: Final = (
         ),
         {
             IN_PART: "It has the highest recall. Precision and recall are high wherever n/k is well above the noise and"
-            " the counters are more than k; with epsilon = 0.001, k in the thousands or as few counters as k, not on"
+            f" the counters are more than k; with epsilon = {SMALLEST:g}, k in the thousands or as few counters as k,"
+            " not on"
             " every stream.",
         },
     ),

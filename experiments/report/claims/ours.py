@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from experiments.methods import CEILING, METHODS, PLAIN
+from experiments.plan import DELTA, FULL
 from experiments.report.claims.claim import AGREES, EVERYWHERE, IN_PART, Claim, Part
 from experiments.report.claims.comparisons import (
     CLEARLY,
@@ -20,6 +21,7 @@ from experiments.report.claims.comparisons import (
 )
 from experiments.report.claims.evidence import NotMeasuredError
 from experiments.report.claims.words import METRICS, NAMES, at
+from experiments.report.fingerprints import DEPTHS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -239,7 +241,7 @@ CLAIMS: Final = (
             AGREES: "The selection does not pay for the sketch's errors, only for the noise of two counters, with half"
             " of epsilon.",
             IN_PART: "The selection does not pay for the sketch's errors. But selection and counts have half of epsilon"
-            " each, and the smallest of 32 rows with more noise is more often below n/k.",
+            f" each, and the smallest of {DEPTHS['count-min']} rows with more noise is more often below n/k.",
         },
     ),
     Claim(
@@ -267,7 +269,8 @@ CLAIMS: Final = (
         ),
         {
             AGREES: "The envelope then has to hold for two labels at most instead of for every item of the stream, and"
-            " its threshold has one error in it instead of three. It also releases at epsilon = 10.",
+            " its threshold has one error in it instead of three. It also releases at epsilon ="
+            f" {max(FULL.epsilons):g}.",
         },
     ),
     Claim(
@@ -283,8 +286,9 @@ CLAIMS: Final = (
         {
             AGREES: "It knows every count and adds the noise of one. In bounded memory the smallest counter comes on"
             " top of the margin.",
-            IN_PART: "But for one case: at epsilon = 0.001 delta is as large as epsilon. The Gaussian noise of a"
-            " sketch's cells uses it, and the median of 33 rows evens some of it out; the histogram's Laplace noise"
+            IN_PART: f"But for one case: at epsilon = {DELTA:g} delta is as large as epsilon. The Gaussian noise of a"
+            f" sketch's cells uses it, and the median of {DEPTHS['count-sketch']} rows evens some of it out; the"
+            " histogram's Laplace noise"
             " does neither.",
         },
     ),

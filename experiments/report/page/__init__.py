@@ -34,12 +34,17 @@ def write(rows: Sequence[Row], made_by: Mapping[str, Any], figures: Iterable[Pat
 
 
 def text(rows: Sequence[Row], made_by: Mapping[str, Any], figures: Iterable[Path], folder: Path) -> str:
-    """Return the page, as it is to stand in `folder`; a quick run gets no reasons, as they are for the full one."""
+    """Return the page, as it is to stand in `folder`.
+
+    Reasons are given where they are founded: on the streams of everybody, whole; not for a quick run, nor for a trace
+    of the user's own, which nobody has looked at.
+    """
     evidence = claims.Evidence(rows)
     found = {claim.id: claim.find(evidence) for claim in claims.every()}
-    reasons = not made_by.get("quick", False)
+    quick = bool(made_by.get("quick", False))
+    reasons = not quick and "trace" not in made_by.get("streams", {})
     sections = (
-        _opening(quick=not reasons),
+        _opening(quick=quick),
         verdicts.summary(found),
         setup.run(rows, made_by),
         setup.differences(rows, folder),

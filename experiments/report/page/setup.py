@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.markdown import table
-from experiments.report.fingerprints import chance_of_equal, longest_stream
+from experiments.methods.summaries import SIZE
+from experiments.plan import DELTA, EPSILON, FACTOR, FULL
+from experiments.report.fingerprints import DEPTHS, chance_of_equal, longest
+from experiments.report.noise import gamma, margin
 from experiments.report.page.text import bullets, paragraph
 
 if TYPE_CHECKING:
@@ -21,9 +24,7 @@ SYNTHETIC: Final = ("zipf", "trace-stand-in")
 FACTS: Final = ("date", "commit", "seed", "minutes", "workers", "processor", "system", "Python", "packages")
 """Of what the rows were made by, in this order."""
 PRIVACY: Final = Path(__file__).parents[3] / "docs" / "privacy.md"
-LARGE_EPSILON: Final = 10.0
-DELTA: Final = 0.001
-DEPTH: Final = 32
+LARGE_EPSILON: Final = max(FULL.epsilons)
 
 REPEAT: Final = """## What was run
 
@@ -41,17 +42,18 @@ and its exact counts. They compare with each other, not with the paper's.
 [privacy.md]({privacy}#12-the-papers-algorithm-3) has the counterexample. Here the length is declared, and so public,
 for every private method.
 
-*Noise.* All noise is discrete, and thresholds come from exact sums where the paper has tail bounds: at epsilon = 0.1
-and delta = 0.001 the margin of Algorithm 3 is 69 items, and the paper's gamma 76. The cells of a sketch get discrete
-Laplace or discrete Gaussian noise, whichever spreads less. With more than 30 rows that is the Gaussian, which takes
-half of delta; Laplace noise would have the scale depth/epsilon.
+*Noise.* All noise is discrete, and thresholds come from exact sums where the paper has tail bounds: at epsilon =
+{common:g} and delta = {delta:g} the margin of Algorithm 3 is {margin:,} items, and the paper's gamma {gamma:,.0f}. The
+cells of a sketch get discrete Laplace or discrete Gaussian noise, whichever spreads less. With {depth} rows or more
+that is the Gaussian, which takes half of delta; Laplace noise would have the scale depth/epsilon.
 
 *The wrapper.* The cells get their noise at release, on a copy, and not before the first item, so that the estimates
 that choose labels have none. The package has the paper's order too
 ([privacy.md]({privacy}#15-frequency-oracles-error-envelopes)), but it was not run here.
 
-*Sketches.* Where the counters have a capacity of ck, a sketch has 2ck cells a row and tracks 2ck labels, 4k of either
-at the factor c = 2. The paper does not print the width. Count-Min has 32 rows, and CountSketch 33, an odd number.
+*Sketches.* Where the counters have a capacity of ck, a sketch has {size}ck cells a row and tracks {size}ck labels,
+{cells}k of either at the factor c = {factor}. The paper does not print the width. Count-Min has {depth} rows, and
+CountSketch {deeper}, an odd number.
 
 *Misra-Gries* has the published threshold of Lebeda and Tětek in its discrete form, where nothing else is said.
 
@@ -60,11 +62,11 @@ least n/k, besides its own threshold; Algorithm 3 lowers n/k by its margin, as i
 means over the releases that have labels, recall over all.
 
 *Epsilon = {epsilon:g}.* The wrapper over labels by estimates pays (1 + e^epsilon) beta out of delta, with beta the
-chance that its envelope fails. Our sketches hash 64-bit fingerprints. That any two of 2^24 items share one has a chance
-of up to {chance:.1e}, which is a part of beta that no number of rows lowers. At epsilon = {epsilon:g} and delta =
-{delta:g} it costs more than noise leaves of delta as soon as a stream has more than {longest:,} items, and then nothing
-is released{silent}. With labels tracked by SpaceSaving the chance is that of a few labels, not of all pairs, and these
-release.
+chance that its envelope fails. Our sketches hash 64-bit fingerprints. That any two of {items:,} items share one has a
+chance of up to {chance:.1e}, which is a part of beta that no number of rows lowers. At epsilon = {epsilon:g} and delta
+= {delta:g} it costs more than noise leaves of delta as soon as a stream has more than {longest:,} items, and then
+nothing is released{silent}. With labels tracked by SpaceSaving the chance is that of a few labels, not of all pairs,
+and these release.
 
 *Data.* The paper's trace is licensed and cannot be shipped. What is said of it is judged on streams that anyone can get
 and on a stand-in, which has its published numbers of items and labels and nothing else of it."""
@@ -105,8 +107,17 @@ def differences(rows: Sequence[Row], folder: Path) -> str:
         privacy=os.path.relpath(PRIVACY, folder),
         epsilon=LARGE_EPSILON,
         delta=DELTA,
-        chance=chance_of_equal(2**24),
-        longest=longest_stream(LARGE_EPSILON, DELTA, DEPTH),
+        common=EPSILON,
+        margin=margin(EPSILON),
+        gamma=gamma(EPSILON),
+        depth=DEPTHS["count-min"],
+        deeper=DEPTHS["count-sketch"],
+        size=SIZE,
+        cells=SIZE * FACTOR,
+        factor=FACTOR,
+        items=FULL.length,
+        chance=chance_of_equal(FULL.length),
+        longest=longest(LARGE_EPSILON, DELTA),
         silent=_silent(rows),
     )
     return "## How this differs from the paper's set-up\n\n" + bullets(text.split("\n\n"))
@@ -116,7 +127,7 @@ def _silent(rows: Sequence[Row]) -> str:
     """Return of which streams nothing was released at the large epsilon by the wrapper."""
     released: dict[str, int] = {}
     for row in rows:
-        if row.method in ("count-min", "count-sketch") and row.epsilon == LARGE_EPSILON:
+        if row.method in DEPTHS and row.epsilon == LARGE_EPSILON:
             released[row.stream] = released.get(row.stream, 0) + row.released
     silent = [stream for stream, labels in released.items() if not labels]
     return f": here of {', '.join(silent)}" if silent else ""
