@@ -19,7 +19,6 @@ EPSILONS = (0.001, 0.01, 0.1, 1.0, 10.0)
 CAPACITIES = (64, 512, 4096)
 BUDGETS = ((0.1, 1e-3), (1.0, 1e-6))
 SKETCHES = ("count-min", "count-sketch")
-HEAP = "paper-heap"
 FRONTIER = ("paper", "misra-gries-published", "misra-gries", "stable-threshold", "exact-histogram")
 
 
@@ -66,8 +65,8 @@ def _points(stream: str) -> Iterator[Point]:
 def _grid(streams: Iterable[str], world: Callable[[str, Point], Measured], length: int) -> Iterator[Row]:
     for stream in streams:
         for point in _points(stream):
-            for method in (*METHODS, HEAP):
-                plain = method in METHODS and METHODS[method].family == PLAIN
+            for method in METHODS:
+                plain = METHODS[method].family == PLAIN
                 if plain and point.epsilon != COMMON_EPSILON:
                     continue
                 found = world(method, point)
@@ -105,7 +104,7 @@ def _doublings(value: float, of: float) -> float:
 def _summary(method: str) -> str:
     """Return the private method of the same summary, the paper's own."""
     plain = {"plain-space-saving": "paper", "plain-misra-gries": "misra-gries-published"}
-    named = {"misra-gries": "misra-gries-published", "stable-threshold": "paper", HEAP: "paper"}
+    named = {"misra-gries": "misra-gries-published", "stable-threshold": "paper"}
     return (plain | named).get(method, method.removeprefix("plain-"))
 
 
@@ -133,8 +132,6 @@ def _claimed(method: str, at: Point) -> Measured:
     if method.endswith(("-selected", "-candidates")):
         time *= 0.3
     memory = (240 if sketch else 40) * at.k * at.factor
-    if method == HEAP:
-        time, memory = 1.2 * time, memory // 2
     return Measured(recall, 1.0, error, time, memory)
 
 
@@ -160,7 +157,7 @@ def _contrary(method: str, at: Point) -> Measured:
     precision = 0.5
     if method.startswith("plain-"):
         recall, error = recall + 0.1, error - 0.1
-    if method in ("stable-threshold", HEAP):
+    if method == "stable-threshold":
         recall, precision, time, memory = 0.3, 0.3, 2 * time, 2 * memory
     if method.endswith(("-selected", "-candidates")):
         recall = 0.4
