@@ -40,6 +40,7 @@ __all__ = [
     "at_most",
     "falls",
     "falls_short",
+    "first_to_last",
     "grows",
     "no_higher",
     "no_lower",
@@ -48,6 +49,7 @@ __all__ = [
     "rises",
     "shrinks",
     "steady",
+    "swept",
     "together",
 ]
 
@@ -127,41 +129,48 @@ def _all_means(
 
 
 def rises(along: Along, metric: Metric, methods: Sequence[str], by: float) -> Judge:
-    """From the first value that is swept to the last, each method's mean grows by at least `by`.
-
-    Of values at which a method can release nothing, whatever the stream says, nothing is asked.
-    """
-    return _ends(along, metric, methods, lambda first, last: last - first - by)
+    """From the first value that is swept to the last, each method's mean grows by at least `by`."""
+    return first_to_last(along, metric, methods, lambda first, last: last - first - by)
 
 
 def falls(along: Along, metric: Metric, methods: Sequence[str], by: float) -> Judge:
     """From the first value that is swept to the last, each method's mean falls by at least `by`."""
-    return _ends(along, metric, methods, lambda first, last: first - last - by)
+    return first_to_last(along, metric, methods, lambda first, last: first - last - by)
 
 
 def shrinks(along: Along, metric: Metric, methods: Sequence[str], to: float) -> Judge:
     """Each method's mean at the last value is at most `to` times that at the first; above 1, it does not grow."""
-    return _ends(along, metric, methods, lambda first, last: ratio(to * first, last))
+    return first_to_last(along, metric, methods, lambda first, last: ratio(to * first, last))
 
 
 def grows(along: Along, metric: Metric, methods: Sequence[str], to: float) -> Judge:
     """Each method's mean at the last value is at least `to` times that at the first."""
-    return _ends(along, metric, methods, lambda first, last: -ratio(to * first, last))
+    return first_to_last(along, metric, methods, lambda first, last: -ratio(to * first, last))
 
 
-def _ends(along: Along, metric: Metric, methods: Sequence[str], margin: Callable[[float, float], float]) -> Judge:
+def first_to_last(
+    along: Along, metric: Metric, methods: Sequence[str], margin: Callable[[float, float], float]
+) -> Judge:
+    """Each method's means at the first and at the last value that is swept have this margin.
+
+    Of values at which a method can release nothing, whatever the stream says, nothing is asked.
+    """
+
     def judge(evidence: Evidence, stream: str) -> list[Part]:
         parts = []
-        for method in methods:
-            means = evidence.means(stream, method, (along,), metric, where_possible=True)
-            if len(means) > 1:
-                first, *_, last = means.values()
-                words = f"{METRICS[metric]} of {NAMES[method]} {ends(means, along, metric)}"
-                words += _limit(evidence, stream, method, means)
-                parts.append(Part(margin(first, last), words))
+        for method, means in swept(evidence, stream, along, metric, methods).items():
+            first, *_, last = means.values()
+            words = f"{METRICS[metric]} of {NAMES[method]} {ends(means, along, metric)}"
+            parts.append(Part(margin(first, last), words + _limit(evidence, stream, method, means)))
         return parts
 
     return judge
+
+
+def swept(evidence: Evidence, stream: str, along: Along, metric: Metric, methods: Sequence[str]) -> dict[str, Means]:
+    """Return the means along one sweep of the methods that have more than one where they can release."""
+    every = {method: evidence.means(stream, method, (along,), metric, where_possible=True) for method in methods}
+    return {method: means for method, means in every.items() if len(means) > 1}
 
 
 def steady(along: Along, metric: Metric, methods: Sequence[str], within: float, *, start: float = 0) -> Judge:

@@ -28,10 +28,11 @@ from experiments.report.claims.comparisons import (
     rises,
     shrinks,
     steady,
+    swept,
     together,
 )
 from experiments.report.claims.evidence import NotMeasuredError
-from experiments.report.claims.words import NAMES, shown
+from experiments.report.claims.words import NAMES
 from experiments.report.fingerprints import limit
 from experiments.report.noise import margin
 
@@ -45,29 +46,12 @@ LOWER: Final = 1.25
 """An error is smaller at a lower skew if at the highest it is a quarter larger: more than draws move a mean."""
 
 
-def _changes(evidence: Evidence, stream: str) -> dict[str, tuple[float, float]]:
-    """Return the relative errors at the smallest epsilon and at the largest that has one, by method."""
-    found = {}
-    for method in FOUR:
-        means = evidence.means(stream, method, ("epsilon",), "relative_error")
-        if len(means) > 1:
-            found[method] = (means[min(means)], means[max(means)])
-    return found
-
-
-def _noise_adds(evidence: Evidence, stream: str) -> list[Part]:
-    return [
-        Part(
-            small - large - NO_ERROR,
-            f"error of {NAMES[method]} {shown(small, 'relative_error')} at the smallest epsilon, "
-            f"{shown(large, 'relative_error')} at the largest",
-        )
-        for method, (small, large) in _changes(evidence, stream).items()
-    ]
-
-
 def _count_min_gains_most(evidence: Evidence, stream: str) -> list[Part]:
-    growth = {method: small - large for method, (small, large) in _changes(evidence, stream).items()}
+    """From the smallest epsilon to the largest that has one, the error of Count-Min falls the most."""
+    growth = {}
+    for method, means in swept(evidence, stream, "epsilon", "relative_error", FOUR).items():
+        small, *_, large = means.values()
+        growth[method] = small - large
     if COUNT_MIN not in growth or len(growth) < 2:
         raise NotMeasuredError(stream)
     most = max(growth[method] for method in growth if method != COUNT_MIN)
@@ -168,7 +152,7 @@ EPSILON: Final = (
         "11(e)",
         "At a very small epsilon noise adds to the average relative error.",
         ON_ZIPF,
-        _noise_adds,
+        falls("epsilon", "relative_error", FOUR, NO_ERROR),
         {
             IN_PART: "It adds to that of the counters. Count-Min takes the smallest of its rows, so that noise makes"
             " its estimates smaller: it takes away some of what collisions added. CountSketch releases labels so"

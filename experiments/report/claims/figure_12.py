@@ -26,6 +26,7 @@ from experiments.report.claims.comparisons import (
     at_most,
     falls,
     falls_short,
+    first_to_last,
     grows,
     no_lower,
     ratio,
@@ -35,12 +36,11 @@ from experiments.report.claims.comparisons import (
     together,
 )
 from experiments.report.claims.evidence import NotMeasuredError
-from experiments.report.claims.words import NAMES, shown
+from experiments.report.claims.words import shown
 from experiments.report.fingerprints import limit
 from experiments.report.noise import margin
 
 if TYPE_CHECKING:
-    from experiments.report.claims.claim import Judge
     from experiments.report.claims.evidence import Evidence
 
 __all__ = ["EPSILON", "FACTOR", "TAKEAWAY", "K"]
@@ -64,32 +64,14 @@ LIMIT: Final = limit(max(plan.FULL.epsilons), plan.DELTA)
 """Said of the largest epsilon, where it has to be."""
 
 
-def _declines(evidence: Evidence, stream: str) -> list[Part]:
-    """From the smallest factor to the largest the error falls by a fifth, or there is none left to lose."""
-    parts = []
-    for method in FOUR:
-        means = evidence.means(stream, method, ("factor",), "relative_error")
-        if len(means) > 1:
-            first, last = means[min(means)], means[max(means)]
-            ends = f"{shown(first, 'relative_error')} to {shown(last, 'relative_error')}"
-            parts.append(Part(ratio(max(NO_ERROR, DECLINES * first), last), f"error of {NAMES[method]} {ends}"))
-    return parts
+def _declined(first: float, last: float) -> float:
+    """Return the margin of an error that falls by a fifth, or that leaves nothing to lose."""
+    return ratio(max(NO_ERROR, DECLINES * first), last)
 
 
-def _gains(methods: tuple[str, ...]) -> Judge:
-    """From the smallest factor to the largest recall rises, or there is none left to gain."""
-
-    def judge(evidence: Evidence, stream: str) -> list[Part]:
-        parts = []
-        for method in methods:
-            means = evidence.means(stream, method, ("factor",), "recall")
-            if len(means) > 1:
-                first, last = means[min(means)], means[max(means)]
-                ends = f"{shown(first, 'recall')} to {shown(last, 'recall')}"
-                parts.append(Part(last - min(NEARLY, first + CLEARLY), f"recall of {NAMES[method]} {ends}"))
-        return parts
-
-    return judge
+def _gained(first: float, last: float) -> float:
+    """Return the margin of a recall that rises clearly, or that leaves nothing to gain."""
+    return last - min(NEARLY, first + CLEARLY)
 
 
 def _at_factor_one(evidence: Evidence, stream: str) -> list[Part]:
@@ -266,7 +248,7 @@ FACTOR: Final = (
         "12(h)",
         "The average relative error falls as the factor grows.",
         ON_REAL,
-        _declines,
+        first_to_last("factor", "relative_error", FOUR, _declined),
         {
             AGREES: "More counters and more cells: less is evicted, and less collides.",
             IN_PART: "For most it does. A sketch that releases rarer labels with more memory has their larger relative"
@@ -291,7 +273,7 @@ FACTOR: Final = (
         "12(i)",
         "Recall rises with the factor, as envelopes get tighter and thresholds lower.",
         ON_REAL,
-        _gains(FOUR),
+        first_to_last("factor", "recall", FOUR, _gained),
         {
             AGREES: "Thresholds and envelopes shrink with memory.",
             IN_PART: "It rises for the counters and for Count-Min. The envelope of CountSketch shrinks with the root of"
@@ -338,7 +320,7 @@ TAKEAWAY: Final = (
         "6.4",
         "The factor is a good way to raise recall, for memory.",
         ON_REAL,
-        together(_gains(FOUR), grows("factor", "memory_bytes", FOUR, MORE_MEMORY)),
+        together(first_to_last("factor", "recall", FOUR, _gained), grows("factor", "memory_bytes", FOUR, MORE_MEMORY)),
         {
             AGREES: "As in 12(i).",
             IN_PART: "As in 12(i): all pay in memory, and all but CountSketch gain as much as there is to gain.",
