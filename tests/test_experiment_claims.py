@@ -107,12 +107,12 @@ def test_a_claim_on_real_streams_is_not_judged_on_zipf_and_the_reverse(claim: Cl
 
 
 def test_a_heap_is_not_measured_whatever_the_rows_say() -> None:
-    assert judged(as_claimed())[HEAP] == judged(contrary())[HEAP] == Finding(NOT_MEASURED, "", None)
+    assert judged(Evidence(as_claimed()))[HEAP] == judged(Evidence(contrary()))[HEAP] == Finding(NOT_MEASURED, "", None)
 
 
 def test_a_run_without_a_method_does_not_judge_it() -> None:
     """The claims on CountSketch need its rows; those on SpaceSaving alone do not."""
-    found = judged(row for row in as_claimed() if row.method != "count-sketch")
+    found = judged(Evidence(row for row in as_claimed() if row.method != "count-sketch"))
     assert found["11c-count-sketch"].verdict == found["10e-sketches"].verdict == NOT_MEASURED
     assert found["10c-space-saving"].verdict == AGREES
 
@@ -123,7 +123,7 @@ def test_labels_where_none_is_heavy_are_not_judged() -> None:
         row._replace(heavy=0, precision=0.0, recall=None, relative_error=9.0) if row.k == 512 else row
         for row in as_claimed(["words"])
     ]
-    found = judged(rows)
+    found = judged(Evidence(rows))
     assert found["12a-precision"].verdict == found["12b-small"].verdict == AGREES
 
 
@@ -136,11 +136,11 @@ def test_an_epsilon_at_which_fingerprints_let_nothing_be_released_has_no_say(
         row._replace(recall=0.0, released=0) if row.method in FINGERPRINTED and row.epsilon == 10.0 else row
         for row in (row._replace(length=length) for row in as_claimed())
     ]
-    rises, steady = (judged(rows)[id_] for id_ in ("11f-sketches", "12f-recall"))
+    rises, steady = (judged(Evidence(rows))[id_] for id_ in ("11f-sketches", "12f-recall"))
     assert (rises.verdict, steady.verdict) == verdicts
     assert ("at 1, the largest at which it can release" in rises.figures) == (length == 2**24)
     short = [row._replace(recall=0.5) if row.method == "count-min" and row.epsilon == 0.01 else row for row in rows]
-    steady = judged(short)["12f-recall"]
+    steady = judged(Evidence(short))["12f-recall"]
     assert ("up to epsilon = 1, the largest at which it can release" in steady.figures) == (length == 2**24)
 
 
@@ -192,7 +192,7 @@ def test_the_margin_says_what_would_change_the_verdict() -> None:
     """Recall at 0.995 is 0.005 away from not being perfect; at 0.9 it is 0.09 below."""
     for recall, verdict, margin in ((0.995, AGREES, 0.005), (0.9, DISAGREES, 0.09)):
         rows = [row._replace(recall=recall) for row in as_claimed(["zipf"])]
-        finding = judged(rows)["10c-space-saving"]
+        finding = judged(Evidence(rows))["10c-space-saving"]
         assert finding.verdict == verdict
         assert finding.margin is not None
         assert math.isclose(finding.margin, margin, abs_tol=1e-9)
@@ -311,7 +311,7 @@ def test_the_committed_page_is_that_of_the_committed_results() -> None:
     figures = RESULTS.parent.glob("figures/*.svg")
     committed = ROOT / "docs" / "experiments.md"
     assert page.text(rows, made_by, figures, committed.parent) == committed.read_text()
-    assert [id_ for id_, found in judged(rows).items() if _unexplained(id_, found.verdict)] == []
+    assert [id_ for id_, found in judged(Evidence(rows)).items() if _unexplained(id_, found.verdict)] == []
 
 
 def _unexplained(id_: str, verdict: str) -> bool:

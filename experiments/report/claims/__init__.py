@@ -89,14 +89,13 @@ def every() -> tuple[Claim, ...]:
     return (*(claim for group in PAPER.values() for claim in group), *OURS)
 
 
-def judged(rows: Iterable[Row]) -> dict[str, Finding]:
+def judged(evidence: Evidence) -> dict[str, Finding]:
     """Return what the rows say of each claim, by its id."""
-    evidence = Evidence(rows)
     return {claim.id: claim.find(evidence) for claim in every()}
 
 
 def changed(rows: Iterable[Row], other_rows: Iterable[Row]) -> list[Change]:
     """Return the claims whose verdict differs between two runs; none means that the seed changes no conclusion."""
-    first, second = judged(rows), judged(other_rows)
+    first, second = judged(Evidence(rows)), judged(Evidence(other_rows))
     pairs = ((claim, first[claim.id], second[claim.id]) for claim in every())
     return [Change(*pair) for pair in pairs if pair[1].verdict != pair[2].verdict]

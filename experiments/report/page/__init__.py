@@ -40,7 +40,7 @@ def text(rows: Sequence[Row], made_by: Mapping[str, Any], figures: Iterable[Path
     of the user's own, which nobody has looked at.
     """
     evidence = claims.Evidence(rows)
-    found = {claim.id: claim.find(evidence) for claim in claims.every()}
+    found = claims.judged(evidence)
     quick = bool(made_by.get("quick", False))
     reasons = not quick and "trace" not in made_by.get("streams", {})
     sections = (
