@@ -20,6 +20,7 @@ import matplotlib.style
 from matplotlib.figure import Figure
 
 from experiments.methods import CEILING, METHODS, PLAIN
+from experiments.plan import FRONTIER, GRID
 from experiments.report.fingerprints import can_release, longest
 from experiments.report.looks import COUNTS, counts, legend
 from experiments.report.panels import curve, panel, short
@@ -135,7 +136,7 @@ def draw(rows: Sequence[Row], folder: Path) -> list[Path]:
 
 def figures(rows: Sequence[Row]) -> Iterator[tuple[str, Figure]]:
     """Make every figure, one at a time, with the stem of its file; `draw` sets the style sheet."""
-    grid = [row for row in rows if row.sweep == "grid"]
+    grid = [row for row in rows if row.sweep == GRID]
     of = {stream: [row for row in grid if row.stream == stream] for stream in streams(rows)}
     if "zipf" in of:
         yield "figure-10", _grid("Figure 10", of["zipf"], FIGURE_10)
@@ -143,8 +144,8 @@ def figures(rows: Sequence[Row]) -> Iterator[tuple[str, Figure]]:
     for stream, own in of.items():
         if stream != "zipf":
             yield f"figure-12-{stream}", _grid("Figure 12", own, FIGURE_12)
-    for stream in streams(rows, sweep="frontier"):
-        own = [row for row in rows if row.sweep == "frontier" and row.stream == stream]
+    for stream in streams(rows, sweep=FRONTIER):
+        own = [row for row in rows if row.sweep == FRONTIER and row.stream == stream]
         yield f"figure-13-{stream}", _frontier(own)
     for stream, own in of.items():
         yield f"figure-14-{stream}", _summaries(own)

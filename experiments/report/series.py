@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from experiments import plan
 from experiments.methods import CEILING, METHODS
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class Point(NamedTuple):
     factor: int
 
 
-COMMON: Final = Point(k=128, skew=1.1, epsilon=0.1, factor=2)
+COMMON: Final = Point(plan.K, plan.SKEW, plan.EPSILON, plan.FACTOR)
 """Where the sweeps of the paper cross (section 6.2 and its figures)."""
 
 
@@ -107,7 +108,7 @@ def select(
     Rows that are not private stand at every epsilon at which the stream has a release. Empty where the rows have
     nothing of this.
     """
-    rows = [row for row in rows if row.sweep == "grid" and row.stream == stream]
+    rows = [row for row in rows if row.sweep == plan.GRID and row.stream == stream]
     every = {row.epsilon for row in rows if row.epsilon is not None}
     found: dict[float, list[Row]] = {}
     for row in rows:
@@ -132,7 +133,7 @@ def frontier(rows: Iterable[Row], *, stream: str, method: str, epsilon: float, d
     """
     found: dict[int, list[Row]] = {}
     for row in rows:
-        asked = ("frontier", stream, method, epsilon, delta)
+        asked = (plan.FRONTIER, stream, method, epsilon, delta)
         if (row.sweep, row.stream, row.method, row.epsilon, row.delta) == asked:
             found.setdefault(row.capacity, []).append(row)
     if found and METHODS[method].family == CEILING:
@@ -145,11 +146,11 @@ def budgets(rows: Iterable[Row], *, stream: str) -> list[tuple[float, float]]:
     found = {
         (row.epsilon, row.delta)
         for row in rows
-        if row.sweep == "frontier" and row.stream == stream and row.epsilon is not None and row.delta is not None
+        if row.sweep == plan.FRONTIER and row.stream == stream and row.epsilon is not None and row.delta is not None
     }
     return sorted(found, key=lambda budget: (budget[0], -budget[1]))
 
 
-def streams(rows: Iterable[Row], *, sweep: Literal["grid", "frontier"] = "grid") -> list[str]:
-    """Return the names of the streams of a sweep, in the order in which the rows have them."""
+def streams(rows: Iterable[Row], *, sweep: str = plan.GRID) -> list[str]:
+    """Return the names of the streams of a sweep, GRID or FRONTIER, in the order in which the rows have them."""
     return list(dict.fromkeys(row.stream for row in rows if row.sweep == sweep))

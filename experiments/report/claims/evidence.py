@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from experiments.plan import GRID
 from experiments.report import series
 from experiments.report.fingerprints import can_release
 
@@ -43,7 +44,7 @@ class Evidence:
         self._grid: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
         self._frontier: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
         for row in self.rows:
-            (self._grid if row.sweep == "grid" else self._frontier)[row.stream, row.method].append(row)
+            (self._grid if row.sweep == GRID else self._frontier)[row.stream, row.method].append(row)
         self._selected: dict[tuple[str, str, Along], dict[float, list[Row]]] = {}
 
     def points(self, stream: str, method: str, along: Along) -> dict[float, list[Row]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.markdown import table
+from experiments.plan import DELTA
 from experiments.report.claims import (
     DISAGREES,
     NOT_MEASURED,
@@ -30,7 +31,7 @@ from {perfect:g} on and high from {nearly:g} on, recall is higher or lower if it
 same if they differ by less than {error:g} of a count, and times if they differ by less than a factor of {timing:g}.
 Other margins stand beside their claims in the code. Places
 without a heavy label have no say on heavy labels. Figures are means over repetitions and draws. SpaceSaving,
-Misra-Gries, Count-Min and CountSketch, without another word, are the paper's four private methods at delta = 0.001, and
+Misra-Gries, Count-Min and CountSketch, without another word, are the paper's four private methods at delta = {delta:g}, and
 an error is an average relative error."""
 
 
@@ -55,7 +56,7 @@ def summary(found: Mapping[str, Finding]) -> str:
 
 def how() -> str:
     """Say how a verdict is reached."""
-    text = HOW.format(perfect=PERFECT, nearly=NEARLY, clearly=CLEARLY, error=NO_ERROR, timing=TIMING)
+    text = HOW.format(perfect=PERFECT, nearly=NEARLY, clearly=CLEARLY, error=NO_ERROR, timing=TIMING, delta=DELTA)
     return "## How a verdict is reached\n\n" + paragraph(text)
 
 
