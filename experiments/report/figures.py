@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 
 from experiments.methods import CEILING, METHODS, PLAIN
 from experiments.plan import FRONTIER, GRID
+from experiments.report.claims.words import extent
 from experiments.report.fingerprints import can_release, longest
 from experiments.report.looks import COUNTS, counts, legend
 from experiments.report.panels import curve, panel, short
@@ -107,7 +108,7 @@ WORDS: Final[dict[str, str]] = {
     "factor": "the factor c",
 }
 """What a title says for a metric or a sweep, where that is not its name."""
-NAMES: Final = {
+STREAMS: Final = {
     "zipf": "Zipf",
     "word-pairs": "word pairs",
     "dependencies": "package dependencies",
@@ -248,8 +249,8 @@ def _words(name: str) -> str:
 
 def _stream(rows: Sequence[Row]) -> str:
     """Return which stream it is, and how long."""
-    length, distinct = _range(row.length for row in rows), _range(row.distinct for row in rows)
-    return f"Stream: {NAMES.get(rows[0].stream, rows[0].stream)}; {length} items, {distinct} labels"
+    length, distinct = extent(row.length for row in rows), extent(row.distinct for row in rows)
+    return f"Stream: {STREAMS.get(rows[0].stream, rows[0].stream)}; {length} items, {distinct} labels"
 
 
 def _note(rows: Sequence[Row]) -> str:
@@ -277,15 +278,9 @@ def _bars(rows: Sequence[Row]) -> str:
         for row in rows
         if row.epsilon is not None
     )
-    return f"Mean of {_range(releases.values())} releases, bar from the 5th to the 95th percentile"
+    return f"Mean of {extent(releases.values())} releases, bar from the 5th to the 95th percentile"
 
 
 def _capacity(row: Row) -> int | None:
     """Return what tells points of the frontier apart; the ceiling has as many labels as there happen to be."""
     return None if METHODS[row.method].family == CEILING else row.capacity
-
-
-def _range(numbers: Iterable[int]) -> str:
-    """Return the least and the greatest of some numbers, or the only one."""
-    found = sorted(set(numbers))
-    return f"{found[0]:,}" if len(found) == 1 else f"{found[0]:,} to {found[-1]:,}"

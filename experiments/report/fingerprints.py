@@ -15,13 +15,14 @@ from dptop.envelope.rows import EQUAL_FINGERPRINTS, some_pair
 from dptop.mechanism import SketchNoise
 from dptop.privacy import PrivacyParameters
 from experiments.methods.summaries import DEPTH
+from experiments.report.keys import COUNT_MIN, COUNT_SKETCH
 
 if TYPE_CHECKING:
     from experiments.results import Row
 
 __all__ = ["DEPTHS", "can_release", "chance_of_equal", "limit", "longest", "longest_stream"]
 
-DEPTHS: Final = {"count-min": DEPTH, "count-sketch": DEPTH + 1}
+DEPTHS: Final = {COUNT_MIN: DEPTH, COUNT_SKETCH: DEPTH + 1}
 """Rows of the sketch, by method, of those that have this limit."""
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from experiments.report.claims.claim import Part
 from experiments.report.claims.words import METRICS, NAMES, at, ends, shown, span
 from experiments.report.fingerprints import can_release
+from experiments.report.keys import PLAIN_OF
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,18 +22,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CLEARLY",
-    "COUNTERS",
-    "COUNT_MIN",
-    "COUNT_SKETCH",
-    "FOUR",
-    "GRID",
-    "MISRA_GRIES",
     "NEARLY",
     "NO_ERROR",
     "PERFECT",
-    "SKETCHES",
     "SLIGHTLY",
-    "SPACE_SAVING",
+    "SWEEPS",
     "TIMING",
     "TWICE",
     "as_plain",
@@ -53,22 +47,7 @@ __all__ = [
     "together",
 ]
 
-SPACE_SAVING: Final = "paper"
-MISRA_GRIES: Final = "misra-gries-published"
-COUNT_MIN: Final = "count-min"
-COUNT_SKETCH: Final = "count-sketch"
-COUNTERS: Final = (SPACE_SAVING, MISRA_GRIES)
-SKETCHES: Final = (COUNT_MIN, COUNT_SKETCH)
-FOUR: Final = (*COUNTERS, *SKETCHES)
-"""The paper's four methods, by their keys in the raw results."""
-PLAIN_OF: Final = {
-    SPACE_SAVING: "plain-space-saving",
-    MISRA_GRIES: "plain-misra-gries",
-    COUNT_MIN: "plain-count-min",
-    COUNT_SKETCH: "plain-count-sketch",
-}
-"""What their summaries say without privacy."""
-GRID: Final[tuple[Along, ...]] = ("k", "skew", "epsilon", "factor")
+SWEEPS: Final[tuple[Along, ...]] = ("k", "skew", "epsilon", "factor")
 """All sweeps of the grid, as far as a stream has them."""
 
 PERFECT: Final = 0.99

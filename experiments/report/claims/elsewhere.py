@@ -8,16 +8,10 @@ from experiments import plan
 from experiments.report.claims.claim import AGREES, EVERYWHERE, IN_PART, ON_REAL, ON_ZIPF, Claim, Part
 from experiments.report.claims.comparisons import (
     CLEARLY,
-    COUNT_MIN,
-    COUNT_SKETCH,
-    COUNTERS,
-    GRID,
-    MISRA_GRIES,
     NO_ERROR,
     PERFECT,
-    SKETCHES,
     SLIGHTLY,
-    SPACE_SAVING,
+    SWEEPS,
     TIMING,
     as_plain,
     no_higher,
@@ -29,6 +23,7 @@ from experiments.report.claims.comparisons import (
 )
 from experiments.report.claims.evidence import NotMeasuredError
 from experiments.report.claims.words import shown
+from experiments.report.keys import ALGORITHM_3, COUNT_MIN, COUNT_SKETCH, COUNTERS, PLAIN_OF, PUBLISHED, SKETCHES
 from experiments.report.noise import gamma
 
 if TYPE_CHECKING:
@@ -37,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CLAIMS"]
 
-PLAIN: Final = ("plain-space-saving", "plain-misra-gries", "plain-count-min", "plain-count-sketch")
+OTHERS_PLAIN: Final = tuple(PLAIN_OF[method] for method in (PUBLISHED, *SKETCHES))
 MATCHING: Final = 1.5
 """Times as much memory as another to be called more: labels and counters are laid out differently."""
 PROPORTIONAL: Final = 1.5
@@ -58,7 +53,7 @@ def _gamma(row: Row) -> float:
 
 def _noise_is_smaller(evidence: Evidence, stream: str) -> list[Part]:
     """n/K exceeds gamma: one part for each epsilon."""
-    points = evidence.points(stream, SPACE_SAVING, "epsilon")
+    points = evidence.points(stream, ALGORITHM_3, "epsilon")
     if not points:
         raise NotMeasuredError(stream)
     return [
@@ -72,10 +67,10 @@ def _noise_is_smaller(evidence: Evidence, stream: str) -> list[Part]:
 
 def _finds_all(evidence: Evidence, stream: str) -> list[Part]:
     """Where n/(2k) > 2 (gamma + 1), Algorithm 3 finds every heavy label, by the mean at each point."""
-    recalls = evidence.means(stream, SPACE_SAVING, GRID, "recall")
+    recalls = evidence.means(stream, ALGORITHM_3, SWEEPS, "recall")
     covered = {}
     for (along, value), recall in recalls.items():
-        row = evidence.points(stream, SPACE_SAVING, along)[value][0]
+        row = evidence.points(stream, ALGORITHM_3, along)[value][0]
         if row.k and row.factor and row.factor >= 2 and row.length / (2 * row.k) > 2 * (_gamma(row) + 1):
             covered[along, value] = recall
     if not covered:
@@ -86,8 +81,8 @@ def _finds_all(evidence: Evidence, stream: str) -> list[Part]:
 
 def _as_much_at_two(evidence: Evidence, stream: str) -> list[Part]:
     """With twice k counters SpaceSaving does as well as with the most that were tried."""
-    recalls = evidence.means(stream, SPACE_SAVING, ("factor",), "recall")
-    precisions = evidence.means(stream, SPACE_SAVING, ("factor",), "precision")
+    recalls = evidence.means(stream, ALGORITHM_3, ("factor",), "recall")
+    precisions = evidence.means(stream, ALGORITHM_3, ("factor",), "precision")
     parts = []
     for metric, means in (("recall", recalls), ("precision", precisions)):
         if ("factor", 2) not in means or len(means) < 2:
@@ -102,7 +97,7 @@ def _in_proportion(evidence: Evidence, stream: str) -> list[Part]:
     """Memory of SpaceSaving is in proportion to its capacity."""
     each = {
         rows[0].capacity: rows[0].memory_bytes / rows[0].capacity
-        for rows in evidence.points(stream, SPACE_SAVING, "k").values()
+        for rows in evidence.points(stream, ALGORITHM_3, "k").values()
     }
     if len(each) < 2:
         raise NotMeasuredError(stream)
@@ -118,10 +113,10 @@ CLAIMS: Final = (
         " error, with as much memory and time.",
         EVERYWHERE,
         together(
-            no_lower(GRID, "recall", SPACE_SAVING, (MISRA_GRIES,), SLIGHTLY),
-            no_higher(GRID, "relative_error", SPACE_SAVING, (MISRA_GRIES,), NO_ERROR),
-            ratio_no_higher(GRID, "memory_bytes", SPACE_SAVING, (MISRA_GRIES,), MATCHING),
-            ratio_no_higher(GRID, "update_ns", SPACE_SAVING, (MISRA_GRIES,), TIMING),
+            no_lower(SWEEPS, "recall", ALGORITHM_3, (PUBLISHED,), SLIGHTLY),
+            no_higher(SWEEPS, "relative_error", ALGORITHM_3, (PUBLISHED,), NO_ERROR),
+            ratio_no_higher(SWEEPS, "memory_bytes", ALGORITHM_3, (PUBLISHED,), MATCHING),
+            ratio_no_higher(SWEEPS, "update_ns", ALGORITHM_3, (PUBLISHED,), TIMING),
         ),
         {
             AGREES: "Its counters are right for labels that are frequent from the start; those of Misra-Gries are too"
@@ -136,8 +131,8 @@ CLAIMS: Final = (
         "Without privacy SpaceSaving is at least as good as Misra-Gries and the sketches, in recall and error.",
         EVERYWHERE,
         together(
-            no_lower(GRID, "recall", PLAIN[0], PLAIN[1:], SLIGHTLY),
-            no_higher(GRID, "relative_error", PLAIN[0], PLAIN[1:], NO_ERROR),
+            no_lower(SWEEPS, "recall", PLAIN_OF[ALGORITHM_3], OTHERS_PLAIN, SLIGHTLY),
+            no_higher(SWEEPS, "relative_error", PLAIN_OF[ALGORITHM_3], OTHERS_PLAIN, NO_ERROR),
         ),
         {
             AGREES: "Its counters are never too low, and right for labels that are frequent from the start.",
@@ -150,7 +145,7 @@ CLAIMS: Final = (
         "1",
         "With privacy SpaceSaving still has the highest recall.",
         EVERYWHERE,
-        no_lower(GRID, "recall", SPACE_SAVING, (MISRA_GRIES, COUNT_MIN, COUNT_SKETCH), CLEARLY),
+        no_lower(SWEEPS, "recall", ALGORITHM_3, (PUBLISHED, COUNT_MIN, COUNT_SKETCH), CLEARLY),
         {AGREES: "Its threshold adds one counter's noise to n/k or n/K; an envelope adds collisions, twice or thrice."},
     ),
     Claim(
@@ -193,7 +188,7 @@ CLAIMS: Final = (
         "4.3",
         "An update takes constant time, whatever the capacity.",
         ON_ZIPF,
-        shrinks("k", "update_ns", (SPACE_SAVING,), TIMING),
+        shrinks("k", "update_ns", (ALGORITHM_3,), TIMING),
         {AGREES: "With more counters fewer items evict one, so that it even falls."},
     ),
     Claim(

@@ -9,17 +9,10 @@ from experiments.methods.summaries import DEPTH
 from experiments.report.claims.claim import AGREES, DISAGREES, IN_PART, ON_REAL, Claim, Part
 from experiments.report.claims.comparisons import (
     CLEARLY,
-    COUNT_MIN,
-    COUNT_SKETCH,
-    COUNTERS,
-    FOUR,
-    GRID,
-    MISRA_GRIES,
     NEARLY,
     NO_ERROR,
     PERFECT,
-    SKETCHES,
-    SPACE_SAVING,
+    SWEEPS,
     TIMING,
     TWICE,
     at_least,
@@ -38,6 +31,7 @@ from experiments.report.claims.comparisons import (
 from experiments.report.claims.evidence import NotMeasuredError
 from experiments.report.claims.words import shown
 from experiments.report.fingerprints import limit
+from experiments.report.keys import ALGORITHM_3, COUNT_MIN, COUNT_SKETCH, COUNTERS, FOUR, PUBLISHED, SKETCHES
 from experiments.report.noise import margin
 
 if TYPE_CHECKING:
@@ -76,14 +70,14 @@ def _gained(first: float, last: float) -> float:
 
 def _at_factor_one(evidence: Evidence, stream: str) -> list[Part]:
     """SpaceSaving's error is at least twice as large at the smallest factor as at the next, its recall the highest."""
-    errors = evidence.means(stream, SPACE_SAVING, ("factor",), "relative_error")
+    errors = evidence.means(stream, ALGORITHM_3, ("factor",), "relative_error")
     recalls = {method: evidence.means(stream, method, ("factor",), "recall") for method in FOUR}
     at = [("factor", 1), ("factor", 2)]
-    if any(place not in errors or place not in recalls[SPACE_SAVING] for place in at):
+    if any(place not in errors or place not in recalls[ALGORITHM_3] for place in at):
         raise NotMeasuredError(stream)
     one, two = errors["factor", 1], errors["factor", 2]
-    own = recalls[SPACE_SAVING]["factor", 1]
-    others = max(recalls[method].get(("factor", 1), 0.0) for method in FOUR if method != SPACE_SAVING)
+    own = recalls[ALGORITHM_3]["factor", 1]
+    others = max(recalls[method].get(("factor", 1), 0.0) for method in FOUR if method != ALGORITHM_3)
     return [
         Part(
             min(ratio(one, TWICE * two), ratio(one, NO_ERROR)),
@@ -116,7 +110,7 @@ K: Final = (
         "12(b)",
         "Average relative errors decline as k grows, Count-Min's apart.",
         ON_REAL,
-        shrinks("k", "relative_error", (SPACE_SAVING, MISRA_GRIES, COUNT_SKETCH), DECLINES),
+        shrinks("k", "relative_error", (ALGORITHM_3, PUBLISHED, COUNT_SKETCH), DECLINES),
         {
             IN_PART: "The summaries get larger with k, and what they are wrong by gets smaller; but so do the counts"
             " that are released, beside which the same noise is larger. For SpaceSaving noise is what matters.",
@@ -143,7 +137,7 @@ K: Final = (
         "12(b)",
         "The average relative errors of SpaceSaving and CountSketch stay below 0.04 at every k.",
         ON_REAL,
-        at_most(("k",), "relative_error", (SPACE_SAVING, COUNT_SKETCH), SMALL_ERROR),
+        at_most(("k",), "relative_error", (ALGORITHM_3, COUNT_SKETCH), SMALL_ERROR),
         {
             AGREES: "SpaceSaving's frequent labels are counted almost exactly; what CountSketch releases is far above"
             " its envelope, and so above its error.",
@@ -156,7 +150,7 @@ K: Final = (
         "12(c)",
         "The recall of Misra-Gries rises with k, as its table grows.",
         ON_REAL,
-        rises("k", "recall", (MISRA_GRIES,), CLEARLY),
+        rises("k", "recall", (PUBLISHED,), CLEARLY),
         {
             AGREES: "As in 10(c).",
             IN_PART: "The larger the table, the smaller the part of n/k that its counters are too low by; but how many"
@@ -289,9 +283,9 @@ TAKEAWAY: Final = (
         "SpaceSaving has high precision and recall in every configuration, and no method has a higher recall.",
         ON_REAL,
         together(
-            at_least(GRID, "precision", (SPACE_SAVING,), NEARLY),
-            at_least(GRID, "recall", (SPACE_SAVING,), NEARLY),
-            no_lower(GRID, "recall", SPACE_SAVING, (MISRA_GRIES, *SKETCHES), CLEARLY),
+            at_least(SWEEPS, "precision", (ALGORITHM_3,), NEARLY),
+            at_least(SWEEPS, "recall", (ALGORITHM_3,), NEARLY),
+            no_lower(SWEEPS, "recall", ALGORITHM_3, (PUBLISHED, *SKETCHES), CLEARLY),
         ),
         {
             IN_PART: "It has the highest recall. Precision and recall are high wherever n/k is well above the noise and"
@@ -307,7 +301,7 @@ TAKEAWAY: Final = (
         ON_REAL,
         together(
             at_most(("k", "factor"), "relative_error", SKETCHES, SMALL_ERROR),
-            falls_short(("k", "factor"), "recall", SKETCHES, SPACE_SAVING, CLEARLY),
+            falls_short(("k", "factor"), "recall", SKETCHES, ALGORITHM_3, CLEARLY),
         ),
         {
             AGREES: "The envelope keeps back what it cannot tell from collisions, and what is left is far above them.",

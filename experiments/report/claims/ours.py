@@ -5,13 +5,12 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from experiments.methods import CEILING, METHODS, PLAIN
 from experiments.plan import DELTA, FULL
 from experiments.report.claims.claim import AGREES, EVERYWHERE, IN_PART, Claim, Part
 from experiments.report.claims.comparisons import (
     CLEARLY,
-    GRID,
     SLIGHTLY,
+    SWEEPS,
     TIMING,
     TWICE,
     no_lower,
@@ -22,6 +21,21 @@ from experiments.report.claims.comparisons import (
 from experiments.report.claims.evidence import NotMeasuredError
 from experiments.report.claims.words import METRICS, NAMES, at
 from experiments.report.fingerprints import DEPTHS
+from experiments.report.keys import (
+    ALGORITHM_3,
+    BOUNDED,
+    COUNT_MIN,
+    COUNT_MIN_CANDIDATES,
+    COUNT_MIN_SELECTED,
+    COUNT_SKETCH,
+    COUNT_SKETCH_CANDIDATES,
+    COUNT_SKETCH_SELECTED,
+    EXACT_THRESHOLD,
+    HISTOGRAM,
+    PRIVATE,
+    PUBLISHED,
+    STABLE,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,15 +45,6 @@ if TYPE_CHECKING:
     from experiments.report.series import Metric
 
 __all__ = ["CLAIMS"]
-
-ALGORITHM_3: Final = "paper"
-STABLE: Final = "stable-threshold"
-EXACT: Final = "exact-histogram"
-MISRA_GRIES: Final = "misra-gries"
-PUBLISHED: Final = "misra-gries-published"
-PRIVATE: Final = tuple(key for key, method in METHODS.items() if method.family not in (CEILING, PLAIN))
-BOUNDED: Final = (ALGORITHM_3, PUBLISHED, MISRA_GRIES, STABLE)
-"""What is on the frontier in bounded memory."""
 
 AS_MANY: Final = 0.9
 """Of another method's labels, from which on they are as many.
@@ -67,7 +72,7 @@ def _on_frontier(metric: Metric, one: str, other: str, compare: Callable[[Points
         parts = []
         for budget in evidence.budgets(stream):
             own, theirs = (evidence.frontier(stream, method, budget, metric) for method in (one, other))
-            if other == EXACT and theirs:
+            if other == HISTOGRAM and theirs:
                 theirs = dict.fromkeys(own, sum(theirs.values()) / len(theirs))
             both = sorted(own.keys() & theirs.keys())
             if both:
@@ -129,18 +134,18 @@ def _grows_with_memory(evidence: Evidence, stream: str) -> list[Part]:
 
 def _finds_no_more(evidence: Evidence, stream: str) -> list[Part]:
     """Nowhere on the grid does a private summary, asked the same, find clearly more heavy labels than exact counts."""
-    top = evidence.means(stream, EXACT, GRID, "recall")
+    top = evidence.means(stream, HISTOGRAM, SWEEPS, "recall")
     leads = {
         (mean - top[place], method, place)
         for method in PRIVATE
         if method != ALGORITHM_3
-        for place, mean in evidence.means(stream, method, GRID, "recall").items()
+        for place, mean in evidence.means(stream, method, SWEEPS, "recall").items()
         if place in top
     }
     if not leads:
         raise NotMeasuredError(stream)
     lead, method, place = max(leads)
-    words = f"recall of {NAMES[method]} {lead:+.3f} at {at(place)}, the largest difference to {NAMES[EXACT]}"
+    words = f"recall of {NAMES[method]} {lead:+.3f} at {at(place)}, the largest difference to {NAMES[HISTOGRAM]}"
     return [Part(CLEARLY - lead, words)]
 
 
@@ -167,8 +172,8 @@ CLAIMS: Final = (
         "Asked for the labels above n/k, StableThreshold does as well as Algorithm 3, in recall and precision.",
         EVERYWHERE,
         together(
-            no_lower(GRID, "recall", STABLE, (ALGORITHM_3,), CLEARLY),
-            no_lower(GRID, "precision", STABLE, (ALGORITHM_3,), SLIGHTLY),
+            no_lower(SWEEPS, "recall", STABLE, (ALGORITHM_3,), CLEARLY),
+            no_lower(SWEEPS, "precision", STABLE, (ALGORITHM_3,), SLIGHTLY),
         ),
         {
             AGREES: "Both are far below n/k, so that the share that is asked for decides. Algorithm 3 lowers it by its"
@@ -184,8 +189,8 @@ CLAIMS: Final = (
         "Evicting the least recent of equal labels, as we do, takes no more time or memory than the most recent.",
         EVERYWHERE,
         together(
-            ratio_no_higher(GRID, "update_ns", STABLE, (ALGORITHM_3,), TIMING),
-            ratio_no_higher(GRID, "memory_bytes", STABLE, (ALGORITHM_3,), LAID_OUT),
+            ratio_no_higher(SWEEPS, "update_ns", STABLE, (ALGORITHM_3,), TIMING),
+            ratio_no_higher(SWEEPS, "memory_bytes", STABLE, (ALGORITHM_3,), LAID_OUT),
         ),
         {
             AGREES: "One table keeps either order. Least recent leaves one isolated label a side instead of two, so"
@@ -198,9 +203,9 @@ CLAIMS: Final = (
         "The smallest exact threshold of Misra-Gries is about half the published one, and releases more labels.",
         EVERYWHERE,
         together(
-            _on_frontier("threshold", MISRA_GRIES, PUBLISHED, _about_half),
-            _on_frontier("released", MISRA_GRIES, PUBLISHED, _as_many),
-            _on_frontier("released", MISRA_GRIES, PUBLISHED, _somewhere(MORE)),
+            _on_frontier("threshold", EXACT_THRESHOLD, PUBLISHED, _about_half),
+            _on_frontier("released", EXACT_THRESHOLD, PUBLISHED, _as_many),
+            _on_frontier("released", EXACT_THRESHOLD, PUBLISHED, _somewhere(MORE)),
         ),
         {
             AGREES: "The published one bounds two draws of noise one after the other; the exact one sums over both."
@@ -215,8 +220,8 @@ CLAIMS: Final = (
         "With as many counters StableThreshold releases as many labels as Misra-Gries, and its counts are less off.",
         EVERYWHERE,
         together(
-            _on_frontier("released", STABLE, MISRA_GRIES, _as_many),
-            _on_frontier("absolute_error", STABLE, MISRA_GRIES, _no_larger),
+            _on_frontier("released", STABLE, EXACT_THRESHOLD, _as_many),
+            _on_frontier("absolute_error", STABLE, EXACT_THRESHOLD, _no_larger),
         ),
         {
             AGREES: "The two select by nearly the same rule. But Misra-Gries publishes counts less the smallest"
@@ -234,14 +239,14 @@ CLAIMS: Final = (
         " the sketch's, than in the paper's wrapper.",
         EVERYWHERE,
         together(
-            no_lower(GRID, "recall", "count-min-selected", ("count-min",), SLIGHTLY),
-            no_lower(GRID, "recall", "count-sketch-selected", ("count-sketch",), SLIGHTLY),
+            no_lower(SWEEPS, "recall", COUNT_MIN_SELECTED, (COUNT_MIN,), SLIGHTLY),
+            no_lower(SWEEPS, "recall", COUNT_SKETCH_SELECTED, (COUNT_SKETCH,), SLIGHTLY),
         ),
         {
             AGREES: "The selection does not pay for the sketch's errors, only for the noise of two counters, with half"
             " of epsilon.",
             IN_PART: "The selection does not pay for the sketch's errors. But selection and counts have half of epsilon"
-            f" each, and the smallest of {DEPTHS['count-min']} rows with more noise is more often below n/k.",
+            f" each, and the smallest of {DEPTHS[COUNT_MIN]} rows with more noise is more often below n/k.",
         },
     ),
     Claim(
@@ -250,8 +255,8 @@ CLAIMS: Final = (
         "Counting for that is clearly faster than for the wrapper.",
         EVERYWHERE,
         together(
-            ratio_no_higher(GRID, "update_ns", "count-min-selected", ("count-min",), 1 / TIMING),
-            ratio_no_higher(GRID, "update_ns", "count-sketch-selected", ("count-sketch",), 1 / TIMING),
+            ratio_no_higher(SWEEPS, "update_ns", COUNT_MIN_SELECTED, (COUNT_MIN,), 1 / TIMING),
+            ratio_no_higher(SWEEPS, "update_ns", COUNT_SKETCH_SELECTED, (COUNT_SKETCH,), 1 / TIMING),
         ),
         {
             AGREES: "No estimate is needed before the end, so that equal items are added up before they reach the"
@@ -264,8 +269,8 @@ CLAIMS: Final = (
         "The wrapper itself finds no fewer heavy labels where SpaceSaving tracks them.",
         EVERYWHERE,
         together(
-            no_lower(GRID, "recall", "count-min-candidates", ("count-min",), SLIGHTLY),
-            no_lower(GRID, "recall", "count-sketch-candidates", ("count-sketch",), SLIGHTLY),
+            no_lower(SWEEPS, "recall", COUNT_MIN_CANDIDATES, (COUNT_MIN,), SLIGHTLY),
+            no_lower(SWEEPS, "recall", COUNT_SKETCH_CANDIDATES, (COUNT_SKETCH,), SLIGHTLY),
         ),
         {
             AGREES: "The envelope then has to hold for two labels at most instead of for every item of the stream, and"
@@ -281,13 +286,13 @@ CLAIMS: Final = (
         EVERYWHERE,
         together(
             _finds_no_more,
-            *(_on_frontier("released", method, EXACT, _no_more) for method in BOUNDED),
+            *(_on_frontier("released", method, HISTOGRAM, _no_more) for method in BOUNDED),
         ),
         {
             AGREES: "It knows every count and adds the noise of one. In bounded memory the smallest counter comes on"
             " top of the margin.",
             IN_PART: f"But for one case: at epsilon = {DELTA:g} delta is as large as epsilon. The Gaussian noise of a"
-            f" sketch's cells uses it, and the median of {DEPTHS['count-sketch']} rows evens some of it out; the"
+            f" sketch's cells uses it, and the median of {DEPTHS[COUNT_SKETCH]} rows evens some of it out; the"
             " histogram's Laplace noise"
             " does neither.",
         },

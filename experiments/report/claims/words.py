@@ -4,28 +4,45 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from experiments.report.keys import (
+    ALGORITHM_3,
+    COUNT_MIN,
+    COUNT_MIN_CANDIDATES,
+    COUNT_MIN_SELECTED,
+    COUNT_SKETCH,
+    COUNT_SKETCH_CANDIDATES,
+    COUNT_SKETCH_SELECTED,
+    EXACT_THRESHOLD,
+    HISTOGRAM,
+    PLAIN_OF,
+    PUBLISHED,
+    STABLE,
+)
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from experiments.report.claims.evidence import Means, Place
     from experiments.report.series import Along, Metric
 
-__all__ = ["METRICS", "NAMES", "at", "ends", "shown", "span", "sweep_value"]
+__all__ = ["METRICS", "NAMES", "at", "ends", "extent", "shown", "span", "sweep_value"]
 
-NAMES: Final = {
-    "paper": "SpaceSaving",
-    "misra-gries-published": "Misra-Gries",
-    "count-min": "Count-Min",
-    "count-sketch": "CountSketch",
-    "misra-gries": "Misra-Gries with the exact threshold",
-    "stable-threshold": "StableThreshold",
-    "count-min-selected": "Count-Min, selected",
-    "count-sketch-selected": "CountSketch, selected",
-    "count-min-candidates": "Count-Min over SpaceSaving",
-    "count-sketch-candidates": "CountSketch over SpaceSaving",
-    "exact-histogram": "the exact histogram",
-    "plain-space-saving": "SpaceSaving without privacy",
-    "plain-misra-gries": "Misra-Gries without privacy",
-    "plain-count-min": "Count-Min without privacy",
-    "plain-count-sketch": "CountSketch without privacy",
+NAMES: Final[dict[str, str]] = {
+    ALGORITHM_3: "SpaceSaving",
+    PUBLISHED: "Misra-Gries",
+    COUNT_MIN: "Count-Min",
+    COUNT_SKETCH: "CountSketch",
+    EXACT_THRESHOLD: "Misra-Gries with the exact threshold",
+    STABLE: "StableThreshold",
+    COUNT_MIN_SELECTED: "Count-Min, selected",
+    COUNT_SKETCH_SELECTED: "CountSketch, selected",
+    COUNT_MIN_CANDIDATES: "Count-Min over SpaceSaving",
+    COUNT_SKETCH_CANDIDATES: "CountSketch over SpaceSaving",
+    HISTOGRAM: "the exact histogram",
+    PLAIN_OF[ALGORITHM_3]: "SpaceSaving without privacy",
+    PLAIN_OF[PUBLISHED]: "Misra-Gries without privacy",
+    PLAIN_OF[COUNT_MIN]: "Count-Min without privacy",
+    PLAIN_OF[COUNT_SKETCH]: "CountSketch without privacy",
 }
 """What methods are called beside figures; the paper's four have their summary's name, as in the paper."""
 
@@ -56,6 +73,16 @@ def shown(value: float, metric: Metric) -> str:
     if metric in ("recall", "precision"):
         return f"{value:g}" if value in (0, 1) else f"{min(max(value, 0.001), 0.999):.3f}"
     return f"{value:,.1f}" if value < 10 else f"{value:,.0f}"
+
+
+def extent(numbers: Iterable[int]) -> str:
+    """Return the least and the greatest of some whole numbers, or the only one.
+
+    >>> extent([20, 1000, 20]), extent([7, 7])
+    ('20 to 1,000', '7')
+    """
+    found = sorted(set(numbers))
+    return f"{found[0]:,}" if len(found) == 1 else f"{found[0]:,} to {found[-1]:,}"
 
 
 def sweep_value(value: float) -> str:

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Final
 from benchmarks.markdown import table
 from experiments.methods import METHODS
 from experiments.report.claims import NotMeasuredError
-from experiments.report.claims.words import shown
+from experiments.report.claims.words import NAMES, shown
+from experiments.report.keys import ALGORITHM_3, BOUNDED, COUNTERS, HISTOGRAM, PUBLISHED
 from experiments.report.page.text import paragraph
 
 if TYPE_CHECKING:
     from experiments.report.claims import Evidence
+    from experiments.report.series import Metric
 
 __all__ = ["tables"]
 
-BOUNDED: Final = ("paper", "misra-gries-published", "misra-gries", "stable-threshold")
-EXACT: Final = "exact-histogram"
 MOST_ROWS: Final = 7
 """Of a table; of more capacities every second is shown, the largest included. The raw results have all."""
 
@@ -43,9 +43,10 @@ def tables(evidence: Evidence) -> str:
 
 
 def _table(evidence: Evidence, stream: str, budget: tuple[float, float]) -> str:
+    methods: tuple[str, ...] = (*BOUNDED, HISTOGRAM)
+    metrics: tuple[Metric, ...] = ("released", "absolute_error", "memory_bytes")
     labels, errors, memory = (
-        {method: _measured(evidence, stream, method, budget, metric) for method in (*BOUNDED, EXACT)}
-        for metric in ("released", "absolute_error", "memory_bytes")
+        {method: _measured(evidence, stream, method, budget, metric) for method in methods} for metric in metrics
     )
     capacities = sorted(set().union(*(labels[method] for method in BOUNDED)))
     if len(capacities) > MOST_ROWS:
@@ -61,21 +62,22 @@ def _table(evidence: Evidence, stream: str, budget: tuple[float, float]) -> str:
         return shown(memory[method][capacity], "memory_bytes") if capacity in memory[method] else "-"
 
     rows = [
-        [f"{at:,}", size(BOUNDED[0], at), size("misra-gries", at), *(cell(method, at) for method in BOUNDED)]
+        [f"{at:,}", size(ALGORITHM_3, at), size(PUBLISHED, at), *(cell(method, at) for method in BOUNDED)]
         for at in capacities
     ]
+    title = METHODS[HISTOGRAM].title
     rows += [
-        [f"all {at:,} labels", size(EXACT, at), "", f"{METHODS[EXACT].title}: {cell(EXACT, at)}", "", "", ""]
-        for at in list(labels[EXACT])[-1:]
+        [f"all {at:,} labels", size(HISTOGRAM, at), "", f"{title}: {cell(HISTOGRAM, at)}", *[""] * (len(BOUNDED) - 1)]
+        for at in list(labels[HISTOGRAM])[-1:]
     ]
-    names = ("Algorithm 3", "Misra-Gries, published", "Misra-Gries, exact threshold", "StableThreshold")
-    return table(("counters", "SpaceSaving", "Misra-Gries", *names), rows)
+    memories = (f"memory of {NAMES[method]}" for method in COUNTERS)
+    return table(("counters", *memories, *(NAMES[method] for method in BOUNDED)), rows)
 
 
 def _measured(
-    evidence: Evidence, stream: str, method: str, budget: tuple[float, float], metric: str
+    evidence: Evidence, stream: str, method: str, budget: tuple[float, float], metric: Metric
 ) -> dict[int, float]:
     try:
-        return evidence.frontier(stream, method, budget, metric)  # type: ignore[arg-type]  # one of three metrics
+        return evidence.frontier(stream, method, budget, metric)
     except NotMeasuredError:
         return {}

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from benchmarks.markdown import table
 from experiments.methods.summaries import SIZE
 from experiments.plan import DELTA, EPSILON, FACTOR, FULL
+from experiments.report.claims.words import extent
 from experiments.report.fingerprints import DEPTHS, chance_of_equal, longest
+from experiments.report.keys import COUNT_MIN, COUNT_SKETCH
 from experiments.report.noise import gamma, margin
 from experiments.report.page.text import bullets, paragraph
 
@@ -94,11 +96,8 @@ def run(rows: Sequence[Row], made_by: Mapping[str, Any]) -> str:
 
 
 def _size(rows: Sequence[Row], stream: str) -> list[str]:
-    found = []
-    for field in ("length", "distinct"):
-        values = sorted({getattr(row, field) for row in rows if row.stream == stream})
-        found.append(f"{values[0]:,}" + (f" to {values[-1]:,}" if len(values) > 1 else ""))
-    return found
+    own = [row for row in rows if row.stream == stream]
+    return [extent(row.length for row in own), extent(row.distinct for row in own)]
 
 
 def differences(rows: Sequence[Row], folder: Path) -> str:
@@ -110,8 +109,8 @@ def differences(rows: Sequence[Row], folder: Path) -> str:
         common=EPSILON,
         margin=margin(EPSILON),
         gamma=gamma(EPSILON),
-        depth=DEPTHS["count-min"],
-        deeper=DEPTHS["count-sketch"],
+        depth=DEPTHS[COUNT_MIN],
+        deeper=DEPTHS[COUNT_SKETCH],
         size=SIZE,
         cells=SIZE * FACTOR,
         factor=FACTOR,

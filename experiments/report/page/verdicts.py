@@ -29,10 +29,9 @@ judged on, disagrees if none holds on any, and agrees in part otherwise. What th
 on the Zipf streams; what it says of its trace on all others. Nothing hangs on equality: recall or precision is perfect
 from {perfect:g} on and high from {nearly:g} on, recall is higher or lower if it differs by {clearly:g}, errors are the
 same if they differ by less than {error:g} of a count, and times if they differ by less than a factor of {timing:g}.
-Other margins stand beside their claims in the code. Places
-without a heavy label have no say on heavy labels. Figures are means over repetitions and draws. SpaceSaving,
-Misra-Gries, Count-Min and CountSketch, without another word, are the paper's four private methods at delta = {delta:g}, and
-an error is an average relative error."""
+Other margins stand beside their claims in the code. Places without a heavy label have no say on heavy labels. Figures
+are means over repetitions and draws. SpaceSaving, Misra-Gries, Count-Min and CountSketch, without another word, are the
+paper's four private methods at delta = {delta:g}, and an error is an average relative error."""
 
 
 def summary(found: Mapping[str, Finding]) -> str:
