@@ -20,10 +20,12 @@ import matplotlib.style
 from matplotlib.figure import Figure
 
 from experiments.methods import CEILING, METHODS, PLAIN
+from experiments.methods.summaries import EXACT
 from experiments.plan import FRONTIER, GRID
-from experiments.report.claims.words import extent
+from experiments.report.claims.words import NAMES, extent
 from experiments.report.fingerprints import can_release, longest
-from experiments.report.looks import COUNTS, counts, legend
+from experiments.report.keys import FOUR
+from experiments.report.looks import BY_SUMMARY, legend, summary_of
 from experiments.report.panels import curve, panel, short
 from experiments.report.series import COMMON, budgets, frontier, select, streams
 
@@ -116,6 +118,8 @@ STREAMS: Final = {
     "trace-stand-in": "trace stand-in (synthetic)",
 }
 """What a title says for a stream, where that is not its name."""
+SUMMARIES: Final = {summary_of(key): NAMES[key] for key in FOUR}
+"""What a title says for a summary."""
 
 
 def draw(rows: Sequence[Row], folder: Path) -> list[Path]:
@@ -165,29 +169,32 @@ def _grid(title: str, rows: Sequence[Row], panels: Sequence[Panel]) -> Figure:
     if any(one.along == "epsilon" for one in panels):
         note += _silent(rows)
     figure.suptitle(f"{title}. {_stream(rows)}")
-    columns = (("SpaceSaving", "exact"), ("Misra-Gries",), ("Count-Min",), ("CountSketch",))
+    columns = (("space-saving", EXACT), ("misra-gries",), ("count-min",), ("count-sketch",))
     legend(figure, _present(RELEASES, rows), columns, note)
     return figure
 
 
 def _summaries(rows: Sequence[Row]) -> Figure:
     """Return figure 14: one column for each summary, so that what is released from it stands beside what it says."""
-    columns = {count: [key for key in METHODS if counts(key) in (count, "exact")] for count in COUNTS}
-    del columns["exact"]
+    columns = {
+        summary: [key for key in METHODS if summary_of(key) in (summary, EXACT)]
+        for summary in BY_SUMMARY
+        if summary != EXACT
+    }
     figure = Figure(figsize=(WIDTH, 1.3 + 1.15 * len(FIGURE_14)))
     axes = figure.subplots(len(FIGURE_14), len(columns))
     letters = iter(ascii_lowercase)
     for (along, metric), across in zip(FIGURE_14, axes, strict=True):
         curves = _curves(rows, METHODS, along, metric)
-        for (name, methods), place in zip(columns.items(), across, strict=True):
+        for (summary, methods), place in zip(columns.items(), across, strict=True):
             panel(place, [curves[key] for key in methods], along, metric, beside=list(curves.values()))
-            place.set_title(f"({next(letters)}) {name}")
+            place.set_title(f"({next(letters)}) {SUMMARIES[summary]}")
     _share_labels(axes)
     figure.suptitle(f"Figure 14. {_stream(rows)}: what privacy costs")
     legend(
         figure,
         _present(METHODS, rows),
-        (("SpaceSaving", "Misra-Gries"), ("Count-Min", "exact"), ("CountSketch",)),
+        (("space-saving", "misra-gries"), ("count-min", EXACT), ("count-sketch",)),
         _note(rows) + _silent(rows),
     )
     return figure
@@ -215,7 +222,7 @@ def _frontier(rows: Sequence[Row]) -> Figure:
     _share_labels(axes)
     figure.suptitle(f"Figure 13. {_stream(rows)}: the frontier")
     note = f"{_bars(rows)}. Dashed across: without a bound on memory"
-    legend(figure, methods, (("SpaceSaving",), ("Misra-Gries",), ("exact",)), note)
+    legend(figure, methods, (("space-saving",), ("misra-gries",), (EXACT,)), note)
     return figure
 
 

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from matplotlib.lines import Line2D
 
 from experiments.methods import CEILING, METHODS, OURS, PAPER, PLAIN
+from experiments.methods.summaries import EXACT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.figure import Figure
 
-__all__ = ["COUNTS", "LOOKS", "Look", "counts", "legend", "line"]
+__all__ = ["BY_SUMMARY", "LOOKS", "Look", "legend", "line", "summary_of"]
 
 
 class Look(NamedTuple):
@@ -40,24 +41,28 @@ class Look(NamedTuple):
 
 # Blue, orange and bluish green of Okabe and Ito (2008) with Tol's wine: no two are closer than 23 in CIE L*a*b* to a
 # reader with protanopia or deuteranopia (Machado and others, 2009), nor closer than 11 in lightness, for print in grey
-COUNTS: Final = {
-    "SpaceSaving": ("#0072B2", "o"),
-    "Misra-Gries": ("#E69F00", "s"),
-    "Count-Min": ("#009E73", "^"),
-    "CountSketch": ("#882255", "v"),
-    "exact": ("#000000", "D"),
+BY_SUMMARY: Final = {
+    "space-saving": ("#0072B2", "o"),
+    "misra-gries": ("#E69F00", "s"),
+    "count-min": ("#009E73", "^"),
+    "count-sketch": ("#882255", "v"),
+    EXACT: ("#000000", "D"),
 }
-"""Colour and marker by what counts: the first word of a method's title."""
+"""Colour and marker by what counts, whatever is tracked beside it."""
 
 
-def counts(key: str) -> str:
-    """Return what counts in a method: a key of COUNTS."""
-    return METHODS[key].title.replace(",", " ").split()[0]
+def summary_of(key: str) -> str:
+    """Return what counts in a method: a key of BY_SUMMARY.
+
+    >>> summary_of("count-min-selected"), summary_of("stable-threshold")
+    ('count-min', 'space-saving')
+    """
+    return METHODS[key].summary.split(",")[0]
 
 
 def _look(key: str) -> Look:
     method = METHODS[key]
-    colour, marker = COUNTS[counts(key)]
+    colour, marker = BY_SUMMARY[summary_of(key)]
     if key.endswith("-candidates"):
         return Look(colour, {"^": ">", "v": "<"}[marker], (0, (5, 1.5, 1, 1.5)), filled=False, width=0.9, size=4.2)
     # where two methods coincide, the solid marker stands inside the hollow one
@@ -94,10 +99,10 @@ def legend(figure: Figure, methods: Sequence[str], columns: Sequence[Sequence[st
     Args:
         figure: whose legend it is.
         methods: in it, in the order within a column.
-        columns: which keys of COUNTS stand in each.
+        columns: which keys of BY_SUMMARY stand in each.
         note: one line or more.
     """
-    keys = [[key for count in column for key in methods if counts(key) == count] for column in columns]
+    keys = [[key for summary in column for key in methods if summary_of(key) == summary] for column in columns]
     keys = [column for column in keys if column]
     rows = max(map(len, keys))
     cells = [key for column in keys for key in (*column, *[""] * (rows - len(column)))]
