@@ -43,13 +43,29 @@ __all__ = ["draw", "figures"]
 STYLE: Final = Path(__file__).with_name("style.mplstyle")
 WIDTH: Final = 7.0
 """Inches: both columns of a printed page."""
+ACROSS: Final = 3
+"""Panels of a row of the paper's figures."""
+AROUND: Final = 1.1
+"""Inches of height for a title, a legend and its note."""
+LINE: Final = 0.2
+"""For one more line of them."""
+OF_GRID: Final = 1.7
+"""Inches of height for a row of three panels, each with its own axes in words."""
+OF_FRONTIER: Final = 1.4
+"""For a row whose panels share the words of their axes."""
+OF_SUMMARIES: Final = 1.15
+"""The same, where six rows have to fit a page."""
 
 RELEASES: Final = tuple(
     key for key, method in METHODS.items() if method.family != PLAIN and not key.endswith("-candidates")
 )
 """What is compared in the paper's figures; figure 14 has every method."""
-COSTS: Final = tuple({METHODS[key].summary: key for key in reversed(RELEASES)}.values())[::-1]
-"""One method for each summary: what is released from a summary changes neither its memory nor its speed."""
+COSTS: Final = tuple(
+    key
+    for number, key in enumerate(RELEASES)
+    if METHODS[key].summary not in [METHODS[before].summary for before in RELEASES[:number]]
+)
+"""The first method of each summary: what is released from a summary changes neither its memory nor its speed."""
 
 
 class Panel(NamedTuple):
@@ -158,8 +174,8 @@ def figures(rows: Sequence[Row]) -> Iterator[tuple[str, Figure]]:
 
 def _grid(title: str, rows: Sequence[Row], panels: Sequence[Panel]) -> Figure:
     """Return a figure of three columns: one stream, one panel for each metric and sweep."""
-    figure = Figure(figsize=(WIDTH, 1.1 + 1.7 * len(panels) / 3))
-    axes = figure.subplots(len(panels) // 3, 3)
+    figure = Figure(figsize=(WIDTH, AROUND + OF_GRID * len(panels) / ACROSS))
+    axes = figure.subplots(len(panels) // ACROSS, ACROSS)
     for place, letter, (metric, along, methods) in zip(axes.flat, ascii_lowercase, panels, strict=False):
         panel(place, list(_curves(rows, methods, along, metric).values()), along, metric)
         place.set_title(f"({letter}) {_words(metric)} against {_words(along)}")
@@ -181,7 +197,7 @@ def _summaries(rows: Sequence[Row]) -> Figure:
         for summary in BY_SUMMARY
         if summary != EXACT
     }
-    figure = Figure(figsize=(WIDTH, 1.3 + 1.15 * len(FIGURE_14)))
+    figure = Figure(figsize=(WIDTH, AROUND + LINE + OF_SUMMARIES * len(FIGURE_14)))
     axes = figure.subplots(len(FIGURE_14), len(columns))
     letters = iter(ascii_lowercase)
     for (along, metric), across in zip(FIGURE_14, axes, strict=True):
@@ -210,7 +226,7 @@ def _frontier(rows: Sequence[Row]) -> Figure:
         for budget in columns
         for key in methods
     }
-    figure = Figure(figsize=(WIDTH, 1.1 + 1.4 * len(FIGURE_13)))
+    figure = Figure(figsize=(WIDTH, AROUND + OF_FRONTIER * len(FIGURE_13)))
     axes = figure.subplots(len(FIGURE_13), len(columns), squeeze=False)
     letters = iter(ascii_lowercase)
     for metric, across in zip(FIGURE_13, axes, strict=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from statistics import fmean
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 from matplotlib.transforms import ScaledTranslation
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["Curve", "Scale", "X", "Y", "curve", "panel", "short"]
 
 
+Kind: TypeAlias = Literal["log", "linear", "share", "upper share"]
+
+
 class Scale(NamedTuple):
     """An axis.
 
@@ -34,11 +37,11 @@ class Scale(NamedTuple):
     """
 
     label: str
-    kind: str
+    kind: Kind
     unit: float = 1
 
 
-X: Final = {
+X: Final[dict[str, Scale]] = {
     "k": Scale("k (heavy: n/k items or more)", "log"),
     "skew": Scale("skew of the Zipf stream", "linear"),
     "epsilon": Scale("privacy parameter ε", "log"),
@@ -58,6 +61,8 @@ Y: Final[dict[Metric, Scale]] = {
 }
 """The axes of what is measured."""
 
+MARGIN: Final = 0.08
+"""Of the length of an axis, left free at either end: a marker at the end is whole, and so is the one beside it."""
 ASIDE: Final = 2.6
 """Points of print from one curve to the next."""
 WIDEST: Final = 13.0
@@ -150,10 +155,10 @@ def _across(axes: Axes, along: str, places: Sequence[float]) -> None:
     low, high = places[0], places[-1]
     if X[along].kind == "log":
         axes.set_xscale("log", base=2 if along in ("k", "factor") else 10)
-        margin = (high / low) ** 0.08 if low < high else 2
+        margin = (high / low) ** MARGIN if low < high else 2
         axes.set_xlim(low / margin, high * margin)
     else:
-        margin = (high - low) * 0.08 if low < high else 1
+        margin = (high - low) * MARGIN if low < high else 1
         axes.set_xlim(low - margin, high + margin)
     axes.xaxis.set_minor_locator(NullLocator())
     if along != "memory":
@@ -161,18 +166,18 @@ def _across(axes: Axes, along: str, places: Sequence[float]) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(short))
 
 
-def _up(axes: Axes, kind: str, values: Sequence[float]) -> None:
+def _up(axes: Axes, kind: Kind, values: Sequence[float]) -> None:
     """Set the y axis: a share up to 1; else a logarithm, with a place for 0 where a value is 0."""
     axes.yaxis.set_minor_locator(NullLocator())
-    if kind.endswith("share"):
+    if kind in ("share", "upper share"):
         below = 0 if kind == "share" else max(bottom for bottom in (0, 0.5, 0.9) if bottom <= min(values))
-        axes.set_ylim(below - 0.05 * (1 - below), 1 + 0.07 * (1 - below))
+        axes.set_ylim(below - MARGIN * (1 - below), 1 + MARGIN * (1 - below))
         axes.yaxis.set_major_locator(FixedLocator([below + fifth * (1 - below) / 5 for fifth in range(6)]))
         axes.yaxis.set_major_formatter(FuncFormatter(short))
         return
     positive = [value for value in values if value > 0]
     low, high = min(positive, default=1), max(positive, default=1)
-    margin = max(1.3, (high / low) ** 0.07)
+    margin = max(1.3, (high / low) ** MARGIN)
     if len(positive) < len(values):
         # the decade of the smallest value stands right above 0
         below = 10.0 ** math.floor(math.log10(low))
