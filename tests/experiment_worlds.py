@@ -5,30 +5,22 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
+from experiment_rows import row
+from experiments import plan
 from experiments.methods import METHODS, PLAIN
-from experiments.results import Row
+from experiments.report.keys import SKETCHES
+from experiments.report.series import COMMON
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["Point", "as_claimed", "contrary"]
+    from experiments.report.series import Point
+    from experiments.results import Row
+
+__all__ = ["as_claimed", "contrary"]
 
 LENGTH = 2**24
-COMMON_K, COMMON_EPSILON, COMMON_FACTOR, COMMON_SKEW = 128, 0.1, 2, 1.1
-EPSILONS = (0.001, 0.01, 0.1, 1.0, 10.0)
 CAPACITIES = (64, 512, 4096)
-BUDGETS = ((0.1, 1e-3), (1.0, 1e-6))
-SKETCHES = ("count-min", "count-sketch")
-FRONTIER = ("paper", "misra-gries-published", "misra-gries", "stable-threshold", "exact-histogram")
-
-
-class Point(NamedTuple):
-    """A place on the grid."""
-
-    k: int
-    skew: float
-    epsilon: float
-    factor: int
 
 
 class Measured(NamedTuple):
@@ -52,13 +44,12 @@ def contrary(streams: Iterable[str] = ("zipf", "words"), length: int = LENGTH) -
 
 
 def _points(stream: str) -> Iterator[Point]:
-    common = Point(COMMON_K, COMMON_SKEW, COMMON_EPSILON, COMMON_FACTOR)
     ks = (32, 128, 1024) if stream == "zipf" else (128, 512, 4096)
-    points = [common._replace(k=k) for k in ks] + [common._replace(epsilon=epsilon) for epsilon in EPSILONS]
+    points = [COMMON._replace(k=k) for k in ks] + [COMMON._replace(epsilon=epsilon) for epsilon in plan.FULL.epsilons]
     if stream == "zipf":
-        points += [common._replace(skew=skew) for skew in (1.7, 2.6)]
+        points += [COMMON._replace(skew=skew) for skew in (1.7, 2.6)]
     else:
-        points += [common._replace(factor=factor) for factor in (1, 16)]
+        points += [COMMON._replace(factor=factor) for factor in (1, 16)]
     yield from dict.fromkeys(points)
 
 
@@ -67,33 +58,25 @@ def _grid(streams: Iterable[str], world: Callable[[str, Point], Measured], lengt
         for point in _points(stream):
             for method in METHODS:
                 plain = METHODS[method].family == PLAIN
-                if plain and point.epsilon != COMMON_EPSILON:
+                if plain and point.epsilon != COMMON.epsilon:
                     continue
                 found = world(method, point)
-                yield Row(
-                    sweep="grid",
+                yield row(
                     stream=stream,
                     length=length,
-                    distinct=100_001,
                     skew=point.skew if stream == "zipf" else None,
                     k=point.k,
                     factor=point.factor,
                     capacity=point.k * point.factor,
                     epsilon=None if plain else point.epsilon,
-                    delta=None if plain else 0.001,
+                    delta=None if plain else plan.DELTA,
                     method=method,
-                    seed=1,
-                    repetition=0,
-                    draw=0,
-                    heavy=10,
-                    released=10,
+                    threshold=None,
+                    memory_bytes=round(found.memory_bytes),
                     recall=found.recall,
                     precision=found.precision,
                     relative_error=found.relative_error,
-                    absolute_error=10.0,
-                    threshold=None,
                     update_ns=found.update_ns,
-                    memory_bytes=round(found.memory_bytes),
                 )
 
 
@@ -111,11 +94,11 @@ def _summary(method: str) -> str:
 def _claimed(method: str, at: Point) -> Measured:
     """Return what the paper, and we, say of a method."""
     of = _summary(method)
-    ks, factors = _doublings(at.k, COMMON_K), _doublings(at.factor, COMMON_FACTOR)
+    ks, factors = _doublings(at.k, COMMON.k), _doublings(at.factor, COMMON.factor)
     sketch = of.startswith("count-")
     sketch_recall = 0.7 - 0.03 * ks + 0.05 * factors - (0.1 if at.epsilon < 0.01 else 0)
     recall = {
-        "misra-gries-published": 0.8 + 0.03 * ks - 0.13 * (at.skew - COMMON_SKEW) + 0.05 * factors,
+        "misra-gries-published": 0.8 + 0.03 * ks - 0.13 * (at.skew - COMMON.skew) + 0.05 * factors,
         "count-min": sketch_recall,
         "count-sketch": sketch_recall - 0.3,
     }.get(of, 1.0)
@@ -125,10 +108,10 @@ def _claimed(method: str, at: Point) -> Measured:
         "count-sketch": (0.006, 0.002),
     }.get(of, (0.002, 0.002))
     trend = 0.1 * (ks if of == "count-min" else -ks) - 0.3 * factors
-    error = base * (1 + 0.3 * (at.skew - COMMON_SKEW)) * 2**trend + (noise if at.epsilon < 0.01 else 0)
+    error = base * (1 + 0.3 * (at.skew - COMMON.skew)) * 2**trend + (noise if at.epsilon < 0.01 else 0)
     if of == "paper" and at.factor == 1:
         error *= 2
-    time = (100 if sketch else 20) / (1 + 0.6 * (at.skew - COMMON_SKEW)) * (2 ** (0.1 * factors) if sketch else 1)
+    time = (100 if sketch else 20) / (1 + 0.6 * (at.skew - COMMON.skew)) * (2 ** (0.1 * factors) if sketch else 1)
     if method.endswith(("-selected", "-candidates")):
         time *= 0.3
     memory = (240 if sketch else 40) * at.k * at.factor
@@ -138,8 +121,8 @@ def _claimed(method: str, at: Point) -> Measured:
 def _contrary(method: str, at: Point) -> Measured:
     """Return the reverse of every statement."""
     of = _summary(method).removesuffix("-selected").removesuffix("-candidates")
-    ks, factors = _doublings(at.k, COMMON_K), _doublings(at.factor, COMMON_FACTOR)
-    tens, skewed = math.log10(at.epsilon / COMMON_EPSILON), at.skew - COMMON_SKEW
+    ks, factors = _doublings(at.k, COMMON.k), _doublings(at.factor, COMMON.factor)
+    tens, skewed = math.log10(at.epsilon / COMMON.epsilon), at.skew - COMMON.skew
     sketch = of in SKETCHES
     sketch_recall = 0.8 + 0.01 * ks - 0.03 * tens
     recall = {
@@ -166,33 +149,27 @@ def _contrary(method: str, at: Point) -> Measured:
 
 def _frontier(streams: Iterable[str], world: Callable[[str, int], tuple[int, float, float]]) -> Iterator[Row]:
     for stream in streams:
-        for epsilon, delta in BUDGETS:
-            for method in FRONTIER:
+        for epsilon, delta in plan.FULL.frontier:
+            for method in plan.ON_FRONTIER:
                 for capacity in (100_001,) if method == "exact-histogram" else CAPACITIES:
                     released, error, threshold = world(method, capacity)
-                    yield Row(
-                        sweep="frontier",
+                    yield row(
+                        sweep=plan.FRONTIER,
                         stream=stream,
                         length=LENGTH,
-                        distinct=100_001,
-                        skew=COMMON_SKEW if stream == "zipf" else None,
+                        skew=COMMON.skew if stream == "zipf" else None,
                         k=None,
                         factor=None,
                         capacity=capacity,
                         epsilon=epsilon,
                         delta=delta,
                         method=method,
-                        seed=1,
-                        repetition=0,
-                        draw=0,
                         heavy=0,
                         released=released,
                         recall=None,
                         precision=None,
-                        relative_error=0.01,
                         absolute_error=error,
                         threshold=threshold,
-                        update_ns=20.0,
                         memory_bytes=40 * capacity,
                     )
 

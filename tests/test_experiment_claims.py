@@ -167,7 +167,7 @@ def moved(rows: list[Row], seed: int) -> list[Row]:
             precision=share(row.precision),
             relative_error=near(row.relative_error),
             absolute_error=near(row.absolute_error),
-            update_ns=None if row.update_ns is None else row.update_ns * rng.uniform(0.95, 1.05),
+            update_ns=row.update_ns * rng.uniform(0.95, 1.05),
         )
         for row in rows
     ]

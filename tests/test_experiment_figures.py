@@ -12,13 +12,13 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from experiment_rows import row
 from experiments.methods import CEILING, METHODS, PLAIN
 from experiments.report.figures import STYLE, draw, figures
 from experiments.report.fingerprints import longest_stream
 from experiments.report.looks import LOOKS
 from experiments.report.panels import Curve, curve, panel, short
 from experiments.report.series import COMMON, Spread, budgets, frontier, select, spread, streams
-from experiments.results import Row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from experiments.report.series import Metric
+    from experiments.results import Row
 
 PANELS = {
     # which panel of the paper shows what: its captions, and section 6.3 and 6.4 where they name a panel
@@ -46,36 +47,6 @@ LABELS = {
     "epsilon": "privacy parameter ε",
     "factor": "capacity over k, the factor c",
 }
-
-
-def row(**changes: Any) -> Row:
-    """Return a row at the common point of the Zipf stream, but for what is changed."""
-    common: dict[str, Any] = {
-        "sweep": "grid",
-        "stream": "zipf",
-        "length": 1000,
-        "distinct": 100,
-        "skew": 1.1,
-        "k": 128,
-        "factor": 2,
-        "capacity": 256,
-        "epsilon": 0.1,
-        "delta": 0.001,
-        "method": "paper",
-        "seed": 1,
-        "repetition": 0,
-        "draw": 0,
-        "heavy": 10,
-        "released": 10,
-        "recall": 1.0,
-        "precision": 1.0,
-        "relative_error": 0.01,
-        "absolute_error": 3.0,
-        "threshold": 12.0,
-        "update_ns": 20.0,
-        "memory_bytes": 10_240,
-    }
-    return Row(**common | changes)
 
 
 def everything() -> list[Row]:
