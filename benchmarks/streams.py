@@ -117,8 +117,10 @@ def zipf_ranks(length: int, exponent: float) -> Ranks:
     """Draw ranks below LABELS, rank r with probability proportional to (r + 1)^-exponent, by inversion."""
     cumulated = np.cumsum(np.arange(1, LABELS + 1, dtype=np.float64) ** -exponent)
     uniform = np.random.default_rng([SEED, round(10 * exponent)]).random(length)
-    ranks: Ranks = np.searchsorted(cumulated, uniform * cumulated[-1], side="right").astype(np.uint64)
-    return ranks
+    ranks = np.searchsorted(cumulated, uniform * cumulated[-1], side="right")
+    # a product that is rounded up may reach the end
+    clipped: Ranks = np.minimum(ranks, LABELS - 1).astype(np.uint64)
+    return clipped
 
 
 def strings(ranks: Ranks) -> Any:

@@ -18,6 +18,7 @@ import typer
 import dptop
 from benchmarks.machine import machine
 from benchmarks.markdown import table
+from benchmarks.peers.datasketches import holds, lg
 from experiments.methods.exact import ExactCounts
 from experiments.methods.metrics import Quality, Truth, quality
 from experiments.plan import FACTOR, FULL, QUICK, SKEW
@@ -33,10 +34,6 @@ if TYPE_CHECKING:
 __all__ = ["SUMMARIES", "Bounds", "Check", "check", "duckdb_counts", "page"]
 
 KS: Final = (128, 1024)
-FULL_SLOTS: Final = 0.75
-"""Frequent Items of 2^lg slots holds at most 0.75 * 2^lg labels."""
-SMALLEST: Final = 3
-"""Its smallest lg."""
 PIECE: Final = 2**20
 """Items that are Python objects at a time."""
 PACKAGES: Final = ("dptop", "datasketches", "duckdb", "pyarrow")
@@ -125,7 +122,7 @@ def frequent_items(items: pa.Array, counters: int) -> Said:
     kind = (
         datasketches.frequent_items_sketch if pa.types.is_integer(items.type) else datasketches.frequent_strings_sketch
     )
-    sketch = kind(_lg(counters))
+    sketch = kind(lg(counters))
     update = sketch.update
     for item in _objects(items):
         update(item)
@@ -163,7 +160,7 @@ def check(stream: Stream, ks: Iterable[int] = KS) -> Check:
     truth = Truth.of(stream.items)
     reported = []
     for k in ks:
-        counters = int(FULL_SLOTS * 2 ** _lg(FACTOR * k))
+        counters = holds(lg(FACTOR * k))
         for name, summary in SUMMARIES.items():
             said = summary(stream.items, counters)
             reported.append(Reported(k, name, counters, _quality(said, truth, k), _outside(said, truth)))
@@ -179,11 +176,6 @@ def _quality(said: Said, truth: Truth, k: int) -> Quality:
 def _outside(said: Said, truth: Truth) -> int:
     true = truth.counts_of(said.keys()).tolist()
     return sum(not b.low <= f <= b.high for b, f in zip(said.values(), true, strict=True))
-
-
-def _lg(counters: int) -> int:
-    """Return the lg of the smallest sketch for so many labels."""
-    return next(lg for lg in range(SMALLEST, 40) if FULL_SLOTS * 2**lg >= counters)
 
 
 def _objects(items: pa.Array) -> Iterator[Any]:

@@ -13,17 +13,29 @@ if TYPE_CHECKING:
 
 FULL = 0.75
 """A sketch of 2^lg slots holds at most 0.75 * 2^lg labels."""
+SMALLEST, LARGEST = 3, 40
+"""Its lg: no smaller one is made, and nobody has the memory for a larger one."""
+
+
+def lg(labels: int) -> int:
+    """Return the lg of the smallest Frequent Items sketch for so many labels.
+
+    >>> lg(6), lg(7), lg(192)
+    (3, 4, 8)
+    """
+    return next(lg for lg in range(SMALLEST, LARGEST) if holds(lg) >= labels)
+
+
+def holds(lg: int) -> int:
+    """Return the labels that a Frequent Items sketch of 2^lg slots can hold."""
+    return int(FULL * 2**lg)
 
 
 def frequent_items(stream: Stream, capacity: int) -> Work:
     """Update with each item of a list, made before the clock starts; the smallest sketch for `capacity` labels."""
-    lg = next(lg for lg in range(3, 40) if FULL * 2**lg >= capacity)
     items = stream.list
-    sketch = (
-        datasketches.frequent_strings_sketch(lg)
-        if isinstance(items[0], str)
-        else datasketches.frequent_items_sketch(lg)
-    )
+    kind = datasketches.frequent_strings_sketch if isinstance(items[0], str) else datasketches.frequent_items_sketch
+    sketch = kind(lg(capacity))
 
     def count() -> Any:
         update = sketch.update
