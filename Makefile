@@ -34,14 +34,14 @@ lint: $(VENV)/.built $(VENV)/.test $(VENV)/.lint ## formatters, linters, types
 EXPERIMENT = $(BIN)/python -m experiments $(if $(SEED),--seed $(SEED)) $(if $(TRACE),--trace "$(TRACE)") \
 	$(if $(COLUMN),--column "$(COLUMN)")
 
-reproduce: $(VENV)/.built $(VENV)/.experiments ## the paper's experiments: raw results, figures, docs/experiments.md
+reproduce: $(VENV)/.built $(VENV)/.experiments ## the paper's experiments: raw results, figures, docs/experiments.md; about 35 minutes
 	$(EXPERIMENT)
 
-reproduce-outside: $(VENV)/.built $(VENV)/.test ## exact counts and recall beside DuckDB and DataSketches
-	$(BIN)/python -m experiments.outside
-
-reproduce-quick: $(VENV)/.built $(VENV)/.experiments ## the same with short streams, into build/experiments/quick
+reproduce-quick: $(VENV)/.built $(VENV)/.experiments ## the same with short streams, into build/experiments/quick; about three minutes
 	$(EXPERIMENT) --quick
+
+reproduce-outside: $(VENV)/.built $(VENV)/.test ## exact counts and recall beside DuckDB and DataSketches; about two minutes
+	$(BIN)/python -m experiments.outside $(if $(SEED),--seed $(SEED))
 
 bench: $(VENV)/.built $(VENV)/.bench ## speed and memory beside the peers, into benchmarks/results.md; about ten minutes
 	$(BIN)/python -m benchmarks
