@@ -10,7 +10,7 @@ from benchmarks.markdown import table
 from experiments.methods.summaries import SIZE
 from experiments.plan import DELTA, EPSILON, FACTOR, FULL
 from experiments.report.claims.words import extent
-from experiments.report.fingerprints import DEPTHS, chance_of_equal, longest
+from experiments.report.fingerprints import DEPTHS, can_release, chance_of_equal, longest
 from experiments.report.keys import COUNT_MIN, COUNT_SKETCH
 from experiments.report.noise import gamma, margin
 from experiments.report.page.text import bullets, paragraph
@@ -123,12 +123,8 @@ def differences(rows: Sequence[Row], folder: Path) -> str:
 
 
 def _silent(rows: Sequence[Row]) -> str:
-    """Return of which streams nothing was released at the large epsilon by the wrapper."""
-    released: dict[str, int] = {}
-    for row in rows:
-        if row.method in DEPTHS and row.epsilon == LARGE_EPSILON:
-            released[row.stream] = released.get(row.stream, 0) + row.released
-    silent = [stream for stream, labels in released.items() if not labels]
+    """Return of which streams nothing could be released by the wrapper; of others nothing may have been, too."""
+    silent = dict.fromkeys(row.stream for row in rows if not can_release(row))
     return f": here of {', '.join(silent)}" if silent else ""
 
 
