@@ -111,7 +111,7 @@ def _claimed(method: str, at: Point) -> Measured:
     error = base * (1 + 0.3 * (at.skew - COMMON.skew)) * 2**trend + (noise if at.epsilon < 0.01 else 0)
     if of == "paper" and at.factor == 1:
         error *= 2
-    time = (100 if sketch else 20) / (1 + 0.6 * (at.skew - COMMON.skew)) * (2 ** (0.1 * factors) if sketch else 1)
+    time = (100 if sketch else 20) / (1 + 0.6 * (at.skew - COMMON.skew)) * (2 ** (0.2 * factors) if sketch else 1)
     if method.endswith(("-selected", "-candidates")):
         time *= 0.3
     memory = (240 if sketch else 40) * at.k * at.factor
