@@ -17,6 +17,7 @@ from dptop.release.publication import (
     rows_of,
     share_fact,
 )
+from dptop.release.selection import select
 
 if TYPE_CHECKING:
     from dptop.counters import SpaceSaving
@@ -41,17 +42,11 @@ def by_noisy_minimum(request: Request, summary: SpaceSaving) -> Plan:
         if request.share is not None:
             public_length, noisy_length = split.public_length(length, seed)
             least_count = request.least_count(public_length)
-        # for each partition its Z_0, then one Z_x per tracked label
-        draws = iter(noise.draw(stable.epsilon, sum(1 + len(counts) for _, counts in tables), seed))
-        minima: list[int] = []
+        selected = select(((stable, table) for table in tables), stable.epsilon, seed)
         rows: list[Row] = []
-        for partition, (minimum, counts) in enumerate(tables):
-            noisy_minimum = minimum + next(draws)
-            noisy = [count + next(draws) for count in counts]
-            kept = [x for x, v in enumerate(noisy) if stable.keeps(v, noisy_minimum)]
-            if least_count is not None:
-                kept = [x for x in kept if noisy[x] >= least_count]
-            published = [noisy[x] for x in kept]
+        for partition, (noisy_minimum, counts) in enumerate(selected):
+            kept = [x for x, v in counts.items() if least_count is None or v >= least_count]
+            published = [counts[x] for x in kept]
             intervals = stable.intervals(
                 published,
                 noisy_minimum,
@@ -60,7 +55,7 @@ def by_noisy_minimum(request: Request, summary: SpaceSaving) -> Plan:
                 tables=summary.partitions,
             )
             rows += rows_of(summary, partition, kept, published, intervals)
-            minima.append(noisy_minimum)
+        minima = [noisy_minimum for noisy_minimum, _ in selected]
 
         shown = ", ".join(map(str, minima[:8])) + (", ..." if len(minima) > 8 else "")
         of_partition = " of its partition" if summary.partitions > 1 else ""

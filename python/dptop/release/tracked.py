@@ -5,7 +5,6 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from dptop import noise
 from dptop._native import MAX_LENGTH
 from dptop.envelope import Envelope, LabelEnvelope, beta_within, fixed_labels, noise_at_release, noise_first
 from dptop.errors import InvalidParameter
@@ -22,6 +21,7 @@ from dptop.release.publication import (
     rows_of,
     share_fact,
 )
+from dptop.release.selection import select
 from dptop.release.sketch import (
     BY_HASHES,
     around,
@@ -126,7 +126,7 @@ def _sketch_selection(request: Request, tracked: Tracked, sketch: LinearSketch) 
 
     def publish(snapshot: CountersSnapshot, seed: int | None) -> Published:
         public = split.public_length(snapshot[0], seed) if _length_is_public(request) else None
-        minimum, selected = _select(stable, snapshot, seed)
+        [(minimum, selected)] = select([(stable, snapshot[1][0])], stable.epsilon, seed)
         noisy = noisy_cells(tracked._cells, sketch, made, seed)
         positions, tracked_counts = list(selected), list(selected.values())
         estimates = noisy.estimates_of(tracked._labelled, 0, positions)
@@ -195,7 +195,7 @@ def _stated_selection(request: Request, tracked: Tracked, oracle: FrequencyOracl
         public = split.public_length(snapshot[0], seed)
         stated = _stated(oracle, _for_both(public))
         stable = _selecting(tracked, stated, split.labels)
-        minimum, selected = _select(stable, snapshot, seed)
+        [(minimum, selected)] = select([(stable, snapshot[1][0])], stable.epsilon, seed)
         estimates = _ask(oracle, tracked._labels(0, list(selected)))
         kept = [i for i, v in enumerate(estimates) if request.share is None or v >= _least(request, public)]
         positions, counts = list(selected), list(selected.values())
@@ -223,15 +223,6 @@ def _stated_selection(request: Request, tracked: Tracked, oracle: FrequencyOracl
 
 
 # ---- labels
-
-
-def _select(stable: StableThreshold, snapshot: CountersSnapshot, seed: int | None) -> tuple[int, dict[int, int]]:
-    """Return the noisy minimum, and the positions of the selected labels with their noisy counters."""
-    _, [(minimum, counts)] = snapshot
-    first, *draws = noise.draw(stable.epsilon, 1 + len(counts), seed)
-    noisy = [count + draw for count, draw in zip(counts, draws, strict=True)]
-    noisy_minimum = minimum + first
-    return noisy_minimum, {x: v for x, v in enumerate(noisy) if stable.keeps(v, noisy_minimum)}
 
 
 def _estimates(tracked: Tracked, noisy: _native.Sketch, snapshot: CountersSnapshot) -> list[int]:
