@@ -30,6 +30,7 @@ from dptop.oracle import CountMin, CountSketch, FrequencyOracle, LinearSketch, N
 from dptop.privacy import Budget, PrivacyParameters
 from dptop.release import release
 from dptop.report import Release, Row
+from dptop.sharded import Sharded
 from dptop.summary import Summary, load
 from dptop.tie import Tie
 from dptop.tracked import Tracked
@@ -56,6 +57,7 @@ __all__ = [
     "PrivacyParameters",
     "Release",
     "Row",
+    "Sharded",
     "ShortenedLabel",
     "SketchNoise",
     "SourceError",

@@ -7,6 +7,7 @@ outputs, P[release(X) in S] <= e^epsilon * P[release(X') in S] + delta.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import threading
@@ -14,10 +15,13 @@ from dataclasses import dataclass, field
 from decimal import ROUND_FLOOR, Context, Decimal
 from enum import Enum
 from fractions import Fraction
-from typing import ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from dptop.errors import BudgetExhausted, InvalidParameter
 from dptop.parameters import as_written, real_number, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 __all__ = [
     "Budget",
@@ -26,6 +30,7 @@ __all__ = [
     "LedgerRecord",
     "PrivacyParameters",
     "Spent",
+    "charge_all",
     "exact_delta",
     "exact_epsilon",
     "per_item",
@@ -319,17 +324,27 @@ class Ledger:
             BudgetExhausted: it does not fit.
             InvalidParameter: all earlier releases protected another unit, or declared another length.
         """
+        charge_all([(self, budget)], new, length)
+
+    @contextlib.contextmanager
+    def _held(self) -> Iterator[None]:
+        """Keep other threads, and a signal's handler, from charging this ledger meanwhile."""
         with self._lock:
             if self._charging:
                 raise BudgetExhausted("another release of the stream is being charged. Release again when it is done.")
             self._charging = True
             try:
-                self._check_length(length)
-                self._check_budget(new, budget)
-                self.length = self.length if length is None else length
-                self.entries[os.urandom(ENTRY_IDENTITY_BYTES)] = new
+                yield
             finally:
                 self._charging = False
+
+    def _check(self, new: Spent, budget: Budget | None, length: int | None) -> None:
+        self._check_length(length)
+        self._check_budget(new, budget)
+
+    def _enter(self, new: Spent, length: int | None) -> None:
+        self.length = self.length if length is None else length
+        self.entries[os.urandom(ENTRY_IDENTITY_BYTES)] = new
 
     def _check_length(self, length: int | None) -> None:
         if self.closed:
@@ -368,3 +383,18 @@ class Ledger:
                 f" this release would bring them to ({float(epsilon)}, {float(delta)})."
                 " Release with less, or declare a larger budget before the stream is read."
             )
+
+
+def charge_all(charged: Sequence[tuple[Ledger, Budget | None]], new: Spent, length: int | None = None) -> None:
+    """Charge one release to the ledgers of several shards, each with its budget: to all of them, or to none.
+
+    Arguments and errors as in `Ledger.charge`. An interruption in the middle may leave some charged, and nothing is
+    released then.
+    """
+    with contextlib.ExitStack() as held:
+        for ledger, _ in sorted(charged, key=lambda pair: pair[0].identity):  # in one order, so that none waits forever
+            held.enter_context(ledger._held())
+        for ledger, budget in charged:
+            ledger._check(new, budget, length)
+        for ledger, _ in charged:
+            ledger._enter(new, length)

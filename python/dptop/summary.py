@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
 
+    from dptop.privacy import Spent
+
 __all__ = ["Summary", "label_limit", "load", "thread_count"]
 
 SAVED_MAGIC: Final = b"dptop\0\r\n"
@@ -153,6 +155,14 @@ class Summary(ABC):
     def _releasable(self) -> bool:
         """Whether every input was read to its end."""
         return not self._open
+
+    def _charge(self, spent: Spent, length: int | None) -> None:
+        """Record what a release spends, or refuse it: see `Ledger.charge`."""
+        self._ledger.charge(spent, self._budget, length)
+
+    def _close(self) -> None:
+        """Allow no further release: the stream was longer than it was declared to be."""
+        self._ledger.close()
 
     def to_bytes(self) -> bytes:
         """Return the saved form: PRIVATE data, as the stream was. What was spent goes with it."""

@@ -13,9 +13,11 @@ from dptop.mechanism.sketch_noise import GAUSSIAN, LAPLACE, NOISES, SketchNoise
 from dptop.mechanism.stable import StableThreshold
 
 __all__ = [
+    "CENTRAL",
     "ENVELOPE",
     "GAUSSIAN",
     "LAPLACE",
+    "LOCAL_SUMS",
     "MECHANISMS",
     "MISRA_GRIES",
     "MISRA_GRIES_PUBLISHED",
@@ -38,5 +40,17 @@ MISRA_GRIES_PUBLISHED: Final = "misra-gries-published"
 ENVELOPE: Final = "envelope"
 SELECTED: Final = "selected"
 PUBLIC_LABELS: Final = "public-labels"
-MECHANISMS: Final = (STABLE, PAPER, MISRA_GRIES, MISRA_GRIES_PUBLISHED, SELECTED, ENVELOPE, PUBLIC_LABELS)
+LOCAL_SUMS: Final = "local-sums"
+CENTRAL: Final = "central-counts"
+MECHANISMS: Final = (
+    STABLE,
+    PAPER,
+    MISRA_GRIES,
+    MISRA_GRIES_PUBLISHED,
+    SELECTED,
+    ENVELOPE,
+    PUBLIC_LABELS,
+    LOCAL_SUMS,
+    CENTRAL,
+)
 """What a release calls each of them."""

@@ -12,16 +12,28 @@ from dptop._native import MAX_LENGTH
 from dptop.counters import MisraGries, SpaceSaving
 from dptop.errors import InvalidParameter, SourceError
 from dptop.label import label_order
-from dptop.mechanism import ENVELOPE, MISRA_GRIES, MISRA_GRIES_PUBLISHED, PAPER, PUBLIC_LABELS, SELECTED, STABLE
+from dptop.mechanism import (
+    CENTRAL,
+    ENVELOPE,
+    LOCAL_SUMS,
+    MISRA_GRIES,
+    MISRA_GRIES_PUBLISHED,
+    PAPER,
+    PUBLIC_LABELS,
+    SELECTED,
+    STABLE,
+)
 from dptop.oracle import LinearSketch
 from dptop.parameters import whole_number
 from dptop.privacy import Spent
 from dptop.release.misra_gries import by_published_threshold, by_smallest_threshold
 from dptop.release.public_labels import by_public_labels
 from dptop.release.request import Request
+from dptop.release.sharded import by_central_counts, by_local_sums, sums_locally
 from dptop.release.space_saving import by_noisy_minimum, by_paper
 from dptop.release.tracked import by_envelope, by_selection
 from dptop.report import Release
+from dptop.sharded import Sharded
 from dptop.tracked import ESTIMATES, Tracked
 
 if TYPE_CHECKING:
@@ -37,12 +49,13 @@ PLANS: dict[type[Any], dict[str, Callable[[Request, Any], Plan]]] = {
     MisraGries: {MISRA_GRIES: by_smallest_threshold, MISRA_GRIES_PUBLISHED: by_published_threshold},
     Tracked: {SELECTED: by_selection, ENVELOPE: by_envelope},
     LinearSketch: {PUBLIC_LABELS: by_public_labels},
+    Sharded: {LOCAL_SUMS: by_local_sums, CENTRAL: by_central_counts},
 }
 """The mechanisms of each summary by name, the default first."""
 
 
 def release(
-    summary: Summary,
+    summary: Summary | Sharded,
     *,
     epsilon: float,
     delta: float,
@@ -115,7 +128,7 @@ def release(
     return release_as(request, summary, seed)
 
 
-def plan(request: Request, summary: Summary) -> Plan:
+def plan(request: Request, summary: Summary | Sharded) -> Plan:
     """Return the mechanism that would release a summary: by default the best one for it.
 
     Raises:
@@ -126,8 +139,7 @@ def plan(request: Request, summary: Summary) -> Plan:
         raise InvalidParameter(
             f"summary must be a summary of dptop; got {type(summary).__name__}. Count the stream with SpaceSaving."
         )
-    best = ENVELOPE if isinstance(summary, Tracked) and summary.candidates == ESTIMATES else next(iter(plans))
-    mechanism = request.mechanism or best
+    mechanism = request.mechanism or _best(summary, next(iter(plans)))
     if mechanism not in plans:
         choices = ", ".join(map(repr, plans))
         raise InvalidParameter(
@@ -142,7 +154,16 @@ def plan(request: Request, summary: Summary) -> Plan:
     return plans[mechanism](request, summary)
 
 
-def release_as(request: Request, summary: Summary, seed: int | None = None) -> Release:
+def _best(summary: Summary | Sharded, first: str) -> str:
+    """Return the mechanism that is taken where none is asked for: the first one, but where another one does better."""
+    if isinstance(summary, Tracked) and summary.candidates == ESTIMATES:
+        return ENVELOPE
+    if isinstance(summary, Sharded) and not sums_locally(summary):
+        return CENTRAL
+    return first
+
+
+def release_as(request: Request, summary: Summary | Sharded, seed: int | None = None) -> Release:
     """Release what is asked for: promise, errors and `seed` as in `release`."""
     planned = plan(request, summary)
     if seed is not None:
@@ -153,18 +174,18 @@ def release_as(request: Request, summary: Summary, seed: int | None = None) -> R
             "a summary is released only if its stream was read to the end; this one is being read, or was cut"
             " short. Wait for every extend(), or count the stream again with a new summary."
         )
-    summary._ledger.charge(Spent(request.total, request.max_contributions), summary.budget, request.length)
+    summary._charge(Spent(request.total, request.max_contributions), request.length)
     snapshot = summary._snapshot()
     length = snapshot[0]
     if request.length is not None and length > request.length:  # asked after the charge: the answer tells of n
-        summary._ledger.close()  # no second bound is compared with the same stream, nor with a copy
+        summary._close()  # no second bound is compared with the same stream, nor with a copy
         raise InvalidParameter(
             f"length must bound the length of the stream; {request.length} does not, and the stream is spent."
             " Count it again, and declare a bound that you know without the data."
         )
 
     result = planned.publish(snapshot, seed)
-    if summary._length() != length or not summary._releasable or summary._begun is not begun:
+    if summary._length() != length or not summary._releasable or summary._begun != begun:
         # then the labels may be those of other counters, or one of two parts had counted more than the other
         raise SourceError(
             "a summary is released only after its stream was read to the end; items were counted meanwhile, and the"
