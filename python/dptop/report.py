@@ -60,15 +60,18 @@ class Release:
         delta: the total delta.
         mechanism: the name of the mechanism.
         private: False if a seed for tests was used; such a result protects nobody.
-        noisy_minimum: the noisy minimum counter of each partition, with the mechanisms "stable-threshold" and
-            "selected"; of the others there is none.
+        noisy_minimum: the noisy minimum counter of each partition, and of each shard, with the mechanisms
+            "stable-threshold", "selected", "local-sums" and "central-counts"; of the others there is none.
         noisy_length: the noisy length of the stream, if a share, an envelope or an oracle of another library asked for
             it and none was declared.
         facts: what the mechanism says of itself in words; `explain` has them and those that hold for all.
         parameters: what was declared and what follows from it; it cannot be changed. Its keys:
 
             - `summary`: what counted the stream, by the name of its type: "SpaceSaving", "Tracked" and so on.
-            - `capacity`: the labels that it tracks at the most, over all partitions.
+            - `capacity`: the labels that it tracks at the most, over all partitions and shards.
+            - `shards`: how many parts of the stream were counted apart.
+            - `partition`: how items came to shards, as declared: "as-stored" or "label".
+            - `label_epsilon`: the part of `item_epsilon` that selects labels in each shard, where counts have another.
             - `candidates`: how `Tracked` chooses them, "space-saving" or "estimates".
             - `tie`: the tie rule of SpaceSaving, "least-recent" or "most-recent"; None where labels are tracked by
               their estimates.

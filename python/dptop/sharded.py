@@ -60,7 +60,12 @@ class Sharded:
     """
 
     def __init__(self, shards: Iterable[SpaceSaving], partition: str = AS_STORED) -> None:
-        self._shards = tuple(shards) if not isinstance(shards, SpaceSaving) else (shards,)
+        try:
+            self._shards = tuple(shards)
+        except TypeError:
+            raise InvalidParameter(
+                f"shards must be a list of SpaceSaving; got {type(shards).__name__}. Put it into a list."
+            ) from None
         self._partition = one_of("partition", partition, PARTITIONS)
         if not 1 <= len(self._shards) <= MAX_SHARDS:
             raise InvalidParameter(

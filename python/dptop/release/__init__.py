@@ -88,7 +88,8 @@ def release(
         mechanism: by default the best one for the summary. For SpaceSaving "stable-threshold", or "paper": the paper's
             Algorithm 3, which needs a `share` and one partition, publishes no minimum, and is seldom better. For
             MisraGries "misra-gries", or "misra-gries-published", with the threshold of its authors. For Tracked
-            "selected", for labels that SpaceSaving tracks, or "envelope". For a sketch by itself "public-labels".
+            "selected", for labels that SpaceSaving tracks, or "envelope". For a sketch by itself "public-labels". For
+            Sharded "local-sums", up to four shards, or "central-counts".
         noise: of the cells of a sketch: "laplace" or "gaussian"; by default the one that spreads less.
         labels: for a sketch by itself: the labels to release, known without looking at the data. They must be of the
             kind that was counted: a text and its UTF-8 as bytes are one label to a sketch.

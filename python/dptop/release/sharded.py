@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from dptop import noise
 from dptop._native import MAX_LENGTH
 from dptop.errors import InvalidParameter
-from dptop.intervals import quantile, simultaneous_difference_quantile, simultaneous_quantile
+from dptop.intervals import simultaneous_difference_quantile, simultaneous_quantile
 from dptop.label import Label, label_order
 from dptop.mechanism import CENTRAL, LOCAL_SUMS, StableThreshold
 from dptop.privacy import PRECISE, PrivacyParameters, floor_epsilon
@@ -29,7 +29,7 @@ from dptop.report import Row
 from dptop.sharded import AS_STORED, Sharded
 
 if TYPE_CHECKING:
-    from fractions import Fraction
+    from collections.abc import Iterable
 
     from dptop.release.request import Request, Split
     from dptop.release.selection import Selected, Table
@@ -52,12 +52,12 @@ class Part(NamedTuple):
     Attributes:
         shard: its number.
         noisy_minimum: of the table.
-        count: the counter: PRIVATE; or the noisy counter.
+        counter: PRIVATE; or the noisy counter, where that is what is added.
     """
 
     shard: int
     noisy_minimum: int
-    count: int
+    counter: int
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,8 @@ class Shards:
             for partition, (minimum, noisy) in enumerate(of_shard):
                 kept = list(noisy)
                 for x, label in zip(kept, shard._labels(partition, kept), strict=True):
-                    count = noisy[x] if counters is None else counters[number][partition][1][x]
-                    found[label].append(Part(number, minimum, count))
+                    counter = noisy[x] if counters is None else counters[number][partition][1][x]
+                    found[label].append(Part(number, minimum, counter))
         return found
 
     def ceilings(self, selected: list[list[Selected]], reach: int) -> list[int]:
@@ -135,10 +135,10 @@ def by_local_sums(request: Request, sharded: Sharded) -> Plan:
         ceilings = shards.ceilings(selected, above)
 
         def row(label: Label, parts: list[Part]) -> Row:
-            count = sum(part.count for part in parts)
-            low = sum(max(0, part.count - part.noisy_minimum - below) for part in parts)
+            count = sum(part.counter for part in parts)
+            low = sum(max(0, part.counter - part.noisy_minimum - below) for part in parts)
             elsewhere = sum(ceilings) - sum(ceilings[part.shard] for part in parts)
-            high = sum(max(0, part.count + above) for part in parts) + elsewhere
+            high = sum(max(0, part.counter + above) for part in parts) + elsewhere
             return Row(label, count, *clipped(count, low, high))
 
         rows = [row(*pair) for pair in shards.parts(selected, None).items()]
@@ -149,13 +149,9 @@ def by_local_sums(request: Request, sharded: Sharded) -> Plan:
                 "on every counter and on the minimum counter of each shard",
                 seeded=seed is not None,
             ),
-            (
-                "Form",
-                f"local sums: the whole of epsilon {float(epsilon):.6g} selects and counts in every shard, and the noisy"
-                " counters of the shards that selected a label are added.",
-            ),
+            ("Form", _summed(float(epsilon))),
         ]
-        parameters = {"scale": float(1 / epsilon)}
+        parameters: dict[str, object] = {"scale": float(1 / epsilon)}
         return _published(request, split, shards, selected, length, seed, rows, facts, parameters)
 
     return Plan(LOCAL_SUMS, split, publish)
@@ -186,7 +182,7 @@ def by_central_counts(request: Request, sharded: Sharded) -> Plan:
         draws = noise.draw(for_counts, len(found), None if seed is None else seed + COUNTS_SEED)
 
         def row(label: Label, parts: list[Part], draw: int) -> Row:
-            count = sum(part.count for part in parts) + draw
+            count = sum(part.counter for part in parts) + draw
             low = count - spread - sum(max(0, part.noisy_minimum + reach) for part in parts)
             high = count + spread + sum(ceilings) - sum(ceilings[part.shard] for part in parts)
             return Row(label, count, *clipped(count, low, high))
@@ -205,14 +201,9 @@ def by_central_counts(request: Request, sharded: Sharded) -> Plan:
                 "once on the sum of each label's counters",
                 seeded=seed is not None,
             ),
-            (
-                "Form",
-                f"central counts: epsilon {float(for_labels):.6g} selects labels in every shard, epsilon"
-                f" {float(for_counts):.6g} counts them. The counters of the shards that selected a label are added, and"
-                " noise once.",
-            ),
+            ("Form", _counted(float(for_labels), float(for_counts))),
         ]
-        parameters = {"scale": float(1 / for_counts), "label_epsilon": float(for_labels)}
+        parameters: dict[str, object] = {"scale": float(1 / for_counts), "label_epsilon": float(for_labels)}
         return _published(request, split, shards, selected, length, seed, rows, facts, parameters)
 
     return Plan(CENTRAL, split, publish)
@@ -269,6 +260,18 @@ _WHAT_COUNTS_MISS: Final = {
 }
 
 
-def _range(numbers: object) -> str:
-    found = sorted(set(numbers))  # type: ignore[call-overload]
+def _summed(epsilon: float) -> str:
+    how = f"local sums: the whole of epsilon {epsilon:.6g} selects and counts in every shard"
+    return f"{how}, and the noisy counters of the shards that selected a label are added."
+
+
+def _counted(for_labels: float, for_counts: float) -> str:
+    how = (
+        f"central counts: epsilon {for_labels:.6g} selects labels in every shard, epsilon {for_counts:.6g} counts them"
+    )
+    return f"{how}. The counters of the shards that selected a label are added, and noise once."
+
+
+def _range(numbers: Iterable[int]) -> str:
+    found = sorted(set(numbers))
     return f"{found[0]}" if len(found) == 1 else f"{found[0]} to {found[-1]}"
