@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -37,8 +36,8 @@ if TYPE_CHECKING:
 __all__ = ["by_central_counts", "by_local_sums", "sums_locally"]
 
 FEW: Final = 4
-"""Shards up to which sums of noisy counters spread less than counts with noise for half of epsilon: both have the
-variance of eight draws at four."""
+"""Shards up to which sums of noisy counters spread no more than counts with noise for half of epsilon, which have the
+variance of 2 + 2 cosh(epsilon/2) noisy counters: of four, or more if epsilon is large (docs/privacy.md section 17)."""
 COUNTS_SEED: Final = 3 * (MAX_LENGTH + 1)
 """Added to a seed for tests: the noise of counts must not repeat that of the selection."""
 
@@ -60,27 +59,22 @@ class Part(NamedTuple):
     counter: int
 
 
-@dataclass(frozen=True)
 class Shards:
-    """The shards of a release, with the mechanism that selects in each."""
+    """The shards of a release, with the mechanism that selects in each: all have the same epsilon and delta.
 
-    sharded: Sharded
-    parameters: PrivacyParameters
+    Attributes:
+        stables: the mechanism of each shard, by its tie rule.
+        sizes: the largest number of counters of each table, all shards in a row. Public.
+        elsewhere: whether shards may hold labels that they did not select and others did.
+    """
 
-    @property
-    def stables(self) -> list[StableThreshold]:
-        """The mechanism of each shard, by its tie rule; all have the same epsilon and delta."""
-        return [StableThreshold.of(self.parameters, shard.tie) for shard in self.sharded.shards]
-
-    @property
-    def sizes(self) -> list[int]:
-        """The largest number of counters of each table, all shards in a row. Public."""
-        return [-(-s.capacity // s.partitions) for s in self.sharded.shards for _ in range(s.partitions)]
-
-    @property
-    def draws(self) -> int:
-        """How many draws there are at the most: one for each counter and each minimum. Public."""
-        return sum(1 + size for size in self.sizes)
+    def __init__(self, sharded: Sharded, parameters: PrivacyParameters) -> None:
+        self.sharded = sharded
+        self.parameters = parameters
+        by_tie = {tie: StableThreshold.of(parameters, tie) for tie in {shard.tie for shard in sharded.shards}}
+        self.stables = [by_tie[shard.tie] for shard in sharded.shards]
+        self.sizes = [-(-s.capacity // s.partitions) for s in sharded.shards for _ in range(s.partitions)]
+        self.elsewhere = sharded.partition == AS_STORED and len(sharded) > 1
 
     def selected(self, tables: list[list[Table]], seed: int | None) -> list[list[Selected]]:
         """Return what passes of each table of each shard."""
@@ -100,15 +94,15 @@ class Shards:
         return found
 
     def ceilings(self, selected: list[list[Selected]], reach: int) -> list[int]:
-        """Return what a shard that did not select a label may have of it, if no draw is below -reach.
+        """Return what each shard may have of a label that it did not select, if no draw of it is below -reach.
 
-        Its counter is at most u + offset + reach, or it is not tracked and occurred at most m <= u + reach times.
-        Where every label is in one shard the others have none of it.
+        The label's counter is at most u + offset + reach, or it is not tracked and occurred at most m <= u + reach
+        times, u being that of its table; which that is depends on keys, so it is the largest.
         """
-        if self.sharded.partition != AS_STORED or len(self.sharded) == 1:
+        if not self.elsewhere:
             return [0] * len(self.sharded)
         return [
-            max(0, *(minimum + stable.offset + reach for minimum, _ in of_shard))
+            max(0, stable.offset + reach + max(minimum for minimum, _ in of_shard))
             for stable, of_shard in zip(self.stables, selected, strict=True)
         ]
 
@@ -122,23 +116,24 @@ def by_local_sums(request: Request, sharded: Sharded) -> Plan:
     """Plan a release of the sums of noisy counters, which spend the whole epsilon in each shard."""
     split = request.split()
     shards = Shards(sharded, split.labels)
+    counters = sum(shards.sizes)
     half = PRECISE.multiply(Decimal("0.5"), Decimal(1 - request.confidence))
 
     def publish(snapshot: ShardsSnapshot, seed: int | None) -> Published:
         length, tables = snapshot
         selected = shards.selected(tables, seed)
         epsilon = split.labels.epsilon
-        # no draw is below -above, and in no table some Z_x - Z_0 is above `below`: each with a chance of beta/2
-        above = simultaneous_quantile(epsilon, shards.draws, half)
+        # no draw that counts is below -above, and in no table some Z_x - Z_0 is above `below`: but for beta/2 each
+        above = simultaneous_quantile(epsilon, counters + (len(shards.sizes) if shards.elsewhere else 0), half)
         each = PRECISE.divide(half, Decimal(len(shards.sizes)))
         below = simultaneous_difference_quantile(epsilon, max(shards.sizes), each)
         ceilings = shards.ceilings(selected, above)
+        all_ceilings = sum(ceilings)
 
         def row(label: Label, parts: list[Part]) -> Row:
             count = sum(part.counter for part in parts)
             low = sum(max(0, part.counter - part.noisy_minimum - below) for part in parts)
-            elsewhere = sum(ceilings) - sum(ceilings[part.shard] for part in parts)
-            high = sum(max(0, part.counter + above) for part in parts) + elsewhere
+            high = all_ceilings + sum(max(0, part.counter + above) - ceilings[part.shard] for part in parts)
             return Row(label, count, *clipped(count, low, high))
 
         rows = [row(*pair) for pair in shards.parts(selected, None).items()]
@@ -168,23 +163,24 @@ def by_central_counts(request: Request, sharded: Sharded) -> Plan:
         )
     for_counts = split.labels.epsilon - for_labels
     shards = Shards(sharded, PrivacyParameters(for_labels, split.labels.delta))
-    labels = shards.draws - len(shards.sizes)
+    counters = sum(shards.sizes)
     half = PRECISE.multiply(Decimal("0.5"), Decimal(1 - request.confidence))
 
     def publish(snapshot: ShardsSnapshot, seed: int | None) -> Published:
         length, tables = snapshot
         selected = shards.selected(tables, seed)
-        # no draw of the selection is below -reach, and no draw of a count is beyond `spread`: each with beta/2
-        reach = simultaneous_quantile(for_labels, shards.draws, half)
-        spread = simultaneous_quantile(for_counts, labels, PRECISE.multiply(Decimal("0.5"), half))
+        # no draw of the selection that counts is below -reach, and no count's is beyond `spread`: but for beta/2 each
+        reach = simultaneous_quantile(for_labels, len(shards.sizes) + (counters if shards.elsewhere else 0), half)
+        spread = simultaneous_quantile(for_counts, counters, PRECISE.multiply(Decimal("0.5"), half))
         ceilings = shards.ceilings(selected, reach)
+        all_ceilings = sum(ceilings)
         found = sorted(shards.parts(selected, tables).items(), key=lambda pair: label_order(pair[0]))
         draws = noise.draw(for_counts, len(found), None if seed is None else seed + COUNTS_SEED)
 
         def row(label: Label, parts: list[Part], draw: int) -> Row:
             count = sum(part.counter for part in parts) + draw
             low = count - spread - sum(max(0, part.noisy_minimum + reach) for part in parts)
-            high = count + spread + sum(ceilings) - sum(ceilings[part.shard] for part in parts)
+            high = count + spread + all_ceilings - sum(ceilings[part.shard] for part in parts)
             return Row(label, count, *clipped(count, low, high))
 
         rows = [row(*pair, draw) for pair, draw in zip(found, draws, strict=True)]
@@ -203,7 +199,7 @@ def by_central_counts(request: Request, sharded: Sharded) -> Plan:
             ),
             ("Form", _counted(float(for_labels), float(for_counts))),
         ]
-        parameters: dict[str, object] = {"scale": float(1 / for_counts), "label_epsilon": float(for_labels)}
+        parameters: dict[str, object] = {"label_epsilon": float(for_labels), "scale": float(1 / for_counts)}
         return _published(request, split, shards, selected, length, seed, rows, facts, parameters)
 
     return Plan(CENTRAL, split, publish)
@@ -239,11 +235,11 @@ def _published(
         rows = [row for row in rows if row.count >= least]
         facts.append(share_fact(request.share, length_in_words(split, noisy_length)))
     parameters = {
+        "capacity": sum(shard.capacity for shard in sharded.shards),
         "shards": len(sharded),
         "partition": sharded.partition,
-        "capacity": sum(shard.capacity for shard in sharded.shards),
-        "offset": offsets[-1],
         **parameters,
+        "offset": offsets[-1],
     }
     return Published(rows, facts, parameters, minima, noisy_length, simultaneous=True)
 
