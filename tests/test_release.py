@@ -470,11 +470,12 @@ def test_attributes() -> None:
 
 def releases() -> Iterator[dptop.Release]:
     """Yield a release by each mechanism of each summary, of a tracked oracle of another library too."""
-    kinds: dict[type[Any], Callable[[], list[dptop.Summary]]] = {
+    kinds: dict[type[Any], Callable[[], list[Any]]] = {
         dptop.SpaceSaving: lambda: [dptop.SpaceSaving(100)],
         dptop.MisraGries: lambda: [dptop.MisraGries(100)],
         dptop.Tracked: lambda: [dptop.Tracked(oracle, 100) for oracle in (dptop.CountMin(64, 3), Exact())],
         LinearSketch: lambda: [dptop.CountMin(64, 3), dptop.CountSketch(64, 3)],
+        dptop.Sharded: lambda: [dptop.Sharded([dptop.SpaceSaving(100), dptop.SpaceSaving(50, "most-recent")])],
     }
     assert set(kinds) == set(PLANS)
     for kind, mechanisms in PLANS.items():
@@ -482,7 +483,7 @@ def releases() -> Iterator[dptop.Release]:
             options: dict[str, Any] = {"share": 0.1} if mechanism == PAPER else {}
             options |= {"labels": ["a"]} if mechanism == PUBLIC_LABELS else {}
             for summary in kinds[kind]():
-                summary.extend(["a"], [1000])
+                (summary.shards[1] if isinstance(summary, dptop.Sharded) else summary).extend(["a"], [1000])
                 yield dptop.release(summary, epsilon=1, delta=1e-6, mechanism=mechanism, length=5000, **options)
 
 

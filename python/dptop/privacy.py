@@ -396,5 +396,11 @@ def charge_all(charged: Sequence[tuple[Ledger, Budget | None]], new: Spent, leng
             held.enter_context(ledger._held())
         for ledger, budget in charged:
             ledger._check(new, budget, length)
+        if length is not None and len(charged) > 1 and any(ledger.length is not None for ledger, _ in charged):
+            # with shards of known lengths beside it, one bound after the other could be tried on a shard
+            raise InvalidParameter(
+                "length must be declared in one release of several shards at most, as its answer tells of their sum;"
+                " one was declared for a shard before. Leave it out."
+            )
         for ledger, _ in charged:
             ledger._enter(new, length)
