@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dptop.noise import pmf, tail
-from neighbours import State, neighbours, run_reference, streams
+from neighbours import State, Stream, neighbours, run_reference, streams
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -84,11 +84,11 @@ class Release:
         )
         return one[:, None] * two
 
-    def passes(self, counter: int | None, shard: int, us: range) -> dict[int | None, Any]:
+    def passes(self, counter: int | None, shard: int, us: range) -> dict[Any, Any]:
         """Return the chance of each v that passes, and of none (None), as arrays over u."""
         if counter is None:
             return {None: np.ones(len(us))}
-        found: dict[int | None, Any] = {
+        found = {
             counter + z: np.array([p * self.keeps[shard](counter + z, u) for u in us])
             for z, p in self.selection.items()
         }
@@ -104,11 +104,11 @@ class Release:
                 found[outcome] += p[:, None] * q * chance
         return found
 
-    def used(self, passing: dict[int | None, Any]) -> dict[int | None, Any]:
+    def used(self, passing: dict[Any, Any]) -> dict[Any, Any]:
         """Return the law of what is used of v, by default all."""
         return passing
 
-    def published(self, side: Side, v: int | None, w: int | None) -> Iterator[tuple[Hashable, float]]:
+    def published(self, side: Side, v: Any, w: Any) -> Iterator[tuple[Hashable, float]]:
         """Yield what is published where these noisy counters pass, with chances that sum to one."""
         raise NotImplementedError
 
@@ -116,14 +116,14 @@ class Release:
 class LocalParts(Release):
     """Local sums, and more: the noisy counters of all shards that selected a label, one by one."""
 
-    def published(self, side: Side, v: int | None, w: int | None) -> Iterator[tuple[Hashable, float]]:
+    def published(self, side: Side, v: Any, w: Any) -> Iterator[tuple[Hashable, float]]:
         yield (v, w), 1.0
 
 
 class LocalSums(Release):
     """Local sums as they are published: who selected a label, and the sum of their noisy counters."""
 
-    def published(self, side: Side, v: int | None, w: int | None) -> Iterator[tuple[Hashable, float]]:
+    def published(self, side: Side, v: Any, w: Any) -> Iterator[tuple[Hashable, float]]:
         yield (v is None, w is None, (v or 0) + (w or 0)), 1.0
 
 
@@ -133,27 +133,20 @@ class Counted(Release):
 
     count: Noise = field(kw_only=True)
 
-    def used(self, passing: dict[int | None, Any]) -> dict[int | None, Any]:
+    def used(self, passing: dict[Any, Any]) -> dict[Any, Any]:
         """Return only whether the label was selected: 0 for any v."""
         return {None: passing[None], 0: 1 - passing[None]}
 
-    def total(self, side: Side, v: int | None, w: int | None) -> int:
+    def total(self, side: Side, v: Any, w: Any) -> int:
         """Return what gets the noise: the sum of counters over the shards that selected the label."""
         return sum(c or 0 for c, passed in zip(side, (v, w), strict=True) if passed is not None)
 
-    def published(self, side: Side, v: int | None, w: int | None) -> Iterator[tuple[Hashable, float]]:
+    def published(self, side: Side, v: Any, w: Any) -> Iterator[tuple[Hashable, float]]:
         if v is None and w is None:
             yield None, 1.0
             return
         for z, p in self.count.items():
             yield (v is None, w is None, self.total(side, v, w) + z), p
-
-
-class CountedEverywhere(Counted):
-    """Broken: the counters of all shards that track a label, if one selected it."""
-
-    def total(self, side: Side, v: int | None, w: int | None) -> int:
-        return sum(c or 0 for c in side)
 
 
 def grid_of(release: Release, shape: Shape) -> tuple[range, range]:
@@ -207,26 +200,22 @@ def far(heights: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
 
 
 @cache
-def shapes(tie: Tie, longest: int = 6) -> frozenset[Shape]:
+def shapes(tie: Tie, longest: int = 5) -> frozenset[Shape]:
     """Return every shape of two shards of capacity 2 that streams of up to so many items leave, up to renaming.
 
     Counters are relative to the smaller minimum of their shard. The labels of the second shard are any of those that
     differ in the first one, or others.
     """
+    heights: set[tuple[int, ...]] = {()}
+    for stream in streams(longest):
+        state = run_reference(stream, 2, tie)
+        heights |= set(far(tuple(sorted(c - state.minimum for c in state.counts.values()))))
     seen = set()
-    heights: set[tuple[int, ...]] = {()} | {
-        h
-        for stream in streams(longest)
-        for state in [run_reference(stream, 2, tie)]
-        for h in far(tuple(sorted(c - state.minimum for c in state.counts.values())))
-    }
     for minima, pairs in first_shards(tie, longest):
         for h in heights:
             for placed in itertools.permutations([*h, *[None] * len(pairs)], len(pairs)):
-                labels = sorted(
-                    (((a, c), (b, c)) for (a, b), c in zip(pairs, placed, strict=True)), key=repr
-                )
-                seen.add(Shape(minima, 0, tuple(labels)))
+                labels = (((a, c), (b, c)) for (a, b), c in zip(pairs, placed, strict=True))
+                seen.add(Shape(minima, 0, tuple(sorted(labels, key=repr))))
     return frozenset(seen)
 
 
@@ -235,13 +224,26 @@ def first_shards(tie: Tie, longest: int) -> set[tuple[tuple[int, int], tuple[tup
     found = set()
     for _, long, short in neighbours(run_reference, 2, tie, longest):
         base = min(long.minimum, short.minimum)
-
-        def above(state: State, x: int, base: int = base) -> int | None:
-            return state.counts[x] - base if x in state.counts else None
-
-        pairs = [(above(long, x), above(short, x)) for x in long.counts.keys() | short.counts.keys()]
-        pairs = sorted((pair for pair in pairs if pair[0] != pair[1]), key=repr)
-        found.add(((long.minimum - base, short.minimum - base), tuple(pairs)))
-        if pairs == [(1, 0)] and long.minimum == short.minimum:
+        pairs = differing(long, short, base)
+        found.add(((long.minimum - base, short.minimum - base), pairs))
+        if pairs == ((1, 0),) and long.minimum == short.minimum:
             found |= {((0, 0), ((1 + up, up),)) for up in (8, 14)}
     return found
+
+
+def differing(long: State, short: State, base: int) -> tuple[tuple[int | None, int | None], ...]:
+    """Return the counters above `base` of labels that differ, None where a label is not tracked."""
+    states = (long, short)
+    pairs = (tuple(s.counts[x] - base if x in s.counts else None for s in states) for x in labels_of(states))
+    return tuple(sorted(((a, b) for a, b in pairs if a != b), key=repr))
+
+
+def labels_of(states: tuple[State, ...]) -> list[int]:
+    return sorted({x for state in states for x in state.counts})
+
+
+def shape_of(long: Stream, short: Stream, other: Stream, tie: Tie) -> Shape:
+    """Return the shape of two neighbours, with counters as they are: the streams of the first shard, and the second."""
+    x, y, z = (run_reference(stream, 2, tie) for stream in (long, short, other))
+    labels = (tuple((s.counts.get(label), z.counts.get(label)) for s in (x, y)) for label in labels_of((x, y)))
+    return Shape((x.minimum, y.minimum), z.minimum, tuple((a, b) for a, b in labels if a != b))
