@@ -88,10 +88,9 @@ class Release:
         """Return the chance of each v that passes, and of none (None), as arrays over u."""
         if counter is None:
             return {None: np.ones(len(us))}
-        found = {
-            counter + z: np.array([p * self.keeps[shard](counter + z, u) for u in us])
-            for z, p in self.selection.items()
-        }
+        found: dict[Any, Any] = {}
+        for z, p in self.selection.items():
+            found[counter + z] = np.array([p * self.keeps[shard](counter + z, u) for u in us])
         found[None] = 1 - sum(found.values())
         return found
 

@@ -125,7 +125,7 @@ class SummedEverywhere(Release):
         yield (v[0] + w[0] if v[1] or w[1] else None), 1.0
 
 
-NEW_LABEL = ((1,) * 12 + (2,) * 12 + (0,), (1,) * 12 + (2,) * 12, (0,) * 30)
+NEW_LABEL: tuple[Stream, Stream, Stream] = ((1,) * 12 + (2,) * 12 + (0,), (1,) * 12 + (2,) * 12, (0,) * 30)
 """A label that is new in the first shard, whose minimum is 12, and frequent in the second one."""
 
 
@@ -177,14 +177,11 @@ def test_merged_tables_released_as_one_are_seen(tie: Tie, *, add_minima: bool) -
     """The examples of section 17: one item changes counters and the minimum, or a counter by its whole height."""
     mechanism = stable(1.0, tie)
     z = one_table.noise(mechanism.epsilon)
+    long, short, other = NEW_LABEL
     if add_minima:
         long, short, other = (2,) * 10 + (3,) * 8, (2,) * 10 + (3,) * 7, (0,) * 100 + (1,) * 10
-    else:
-        long, short, other = NEW_LABEL
     states = [merged(stream, other, tie, add_minima=add_minima) for stream in (long, short)]
-    found = one_table.worst(
-        frozenset([one_table.Shape.of(*states)]), mechanism.epsilon, mechanism.keeps, z, z
-    )
+    found = one_table.worst(frozenset([one_table.Shape.of(*states)]), mechanism.epsilon, mechanism.keeps, z, z)
     assert found.low > DELTA
 
 

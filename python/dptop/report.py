@@ -60,7 +60,7 @@ class Release:
         delta: the total delta.
         mechanism: the name of the mechanism.
         private: False if a seed for tests was used; such a result protects nobody.
-        noisy_minimum: the noisy minimum counter of each partition, and of each shard, with the mechanisms
+        noisy_minimum: the noisy minimum counter of each partition, of each shard in turn, with the mechanisms
             "stable-threshold", "selected", "local-sums" and "central-counts"; of the others there is none.
         noisy_length: the noisy length of the stream, if a share, an envelope or an oracle of another library asked for
             it and none was declared.
@@ -81,9 +81,11 @@ class Release:
             - `depth`: its rows.
             - `noise`: in its cells: "laplace" or "gaussian".
             - `scale`: of that noise, in items: 1/epsilon of a cell, or the square root of the variance. Where there is
-              no sketch, of the Laplace noise on counters: 1/epsilon of a counter.
+              no sketch, of the Laplace noise on counters: 1/epsilon of a counter; with "central-counts" of the noise on
+              each sum of counters.
             - `offset`: items; a label is released if its noisy counter exceeds the noisy minimum by more than this,
-              with the mechanisms "stable-threshold" and "selected".
+              with the mechanisms "stable-threshold" and "selected", and with those of shards if it does in one of
+              them; the largest one where shards have several, by their tie rules.
             - `gap`: items; with the mechanism "paper": what noise adds to the threshold.
             - `threshold`: items; a label is released if its noisy count exceeds this, with the mechanisms "paper" and
               "envelope"; if it is at least this, with "misra-gries" and "misra-gries-published". It is left out where

@@ -45,9 +45,10 @@ class Sharded:
             intervals are shorter then. The guarantee does not rest on it.
 
     Raises:
-        InvalidParameter: no shard, something else than a `SpaceSaving`, or one shard twice, perhaps as a copy.
-        IncompatibleSummaries: shards hold labels of different kinds, or have different `max_label_bytes`. For whoever
-            may see all of them: it tells of what they hold.
+        InvalidParameter: no shard, something else than a `SpaceSaving`, or one shard twice, perhaps as a copy; or
+            lengths that sum to more than 2^63 - 1.
+        IncompatibleSummaries: shards hold labels of different kinds, or have different `max_label_bytes`. Both are for
+            whoever may see all of them: they tell of what these hold. `release` asks again, before it spends anything.
 
     Source: docs/privacy.md section 17.
 
@@ -62,11 +63,12 @@ class Sharded:
 
     def __init__(self, shards: Iterable[SpaceSaving], partition: str = AS_STORED) -> None:
         try:
-            self._shards = tuple(shards)
+            parts = iter(shards)
         except TypeError:
             raise InvalidParameter(
                 f"shards must be a list of SpaceSaving; got {type(shards).__name__}. Put it into a list."
             ) from None
+        self._shards = tuple(parts)
         self._partition = one_of("partition", partition, PARTITIONS)
         if not 1 <= len(self._shards) <= MAX_SHARDS:
             raise InvalidParameter(
@@ -132,6 +134,7 @@ class Sharded:
     def _snapshot(self) -> tuple[int, list[list[Table]]]:
         """Return the length, and the tables of each shard. PRIVATE."""
         snapshots = [shard._snapshot() for shard in self._shards]
+        self._compatible()  # an empty one may have begun since the charge, and labels of two kinds have no order
         return sum(length for length, _ in snapshots), [tables for _, tables in snapshots]
 
     def _charge(self, spent: Spent, length: int | None) -> None:

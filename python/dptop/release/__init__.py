@@ -83,7 +83,8 @@ def release(
         top: the number of largest noisy counts to keep; by default every label that passes the threshold.
         share: keep labels with at least this share of the stream, 0 < share <= 1 (the paper's 1/k). The length of the
             stream is then estimated with 2 % of epsilon, unless `length` declares a bound.
-        length: a public upper bound on the length, known without looking at the data.
+        length: a public upper bound on the length, known without looking at the data. For several shards it bounds the
+            sum of their lengths, and is declared in one release only.
         max_contributions: the largest total weight of the items of one unit, 1 to 2^31.
         mechanism: by default the best one for the summary. For SpaceSaving "stable-threshold", or "paper": the paper's
             Algorithm 3, which needs a `share` and one partition, publishes no minimum, and is seldom better. For
@@ -96,7 +97,7 @@ def release(
         confidence: of the intervals, 0 < confidence < 1.
         simultaneous: whether all intervals hold at once, whatever is picked among them; they are wider. Otherwise each
             holds by itself, given that its label was released, and less often if it was picked once more by its
-            noisy count. By default True where `top` or `share` picks, else False.
+            noisy count. By default True where `top` or `share` picks, else False; always of Sharded.
         seed: for tests only: repeatable noise, and a result that is not private.
 
     Raises:
@@ -105,7 +106,7 @@ def release(
         BudgetExhausted: the stream has been released already, or its budget does not cover this.
         SourceError: an error cut the stream short.
 
-    Source: docs/privacy.md sections 4 to 7 and 12 to 16; the mechanisms are in `dptop.mechanism` and `dptop.envelope`.
+    Source: docs/privacy.md sections 4 to 7 and 12 to 17; the mechanisms are in `dptop.mechanism` and `dptop.envelope`.
 
     >>> import dptop
     >>> pages = dptop.SpaceSaving(capacity=1000)

@@ -245,8 +245,8 @@ def _published(
 
 
 _WHAT_A_SHARD_IS: Final = {
-    AS_STORED: "as stored: which shard holds an item is a part of the item, and not protected; neighbours differ in one"
-    " item of one shard.",
+    AS_STORED: "as stored: which shard holds an item is a part of the item; neighbours differ in one item of one"
+    " shard, and which shards there are is public.",
     "label": "by label: declared to have every label in one shard. Intervals rest on it; the guarantee does not.",
 }
 _WHAT_COUNTS_MISS: Final = {
