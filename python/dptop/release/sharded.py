@@ -220,7 +220,8 @@ def _published(
     sharded, noisy_length = shards.sharded, None
     minima = tuple(minimum for of_shard in selected for minimum, _ in of_shard)
     offsets = sorted({stable.offset for stable in shards.stables})
-    rule = f"exceeds that shard's noisy minimum by more than {' or '.join(map(str, offsets))}"
+    of_partition = " of its partition" if any(shard.partitions > 1 for shard in sharded.shards) else ""
+    rule = f"exceeds that shard's noisy minimum{of_partition} by more than {' or '.join(map(str, offsets))}"
     by_tie = ", by its tie rule" if len(offsets) > 1 else ""
     facts = [
         ("Counted by", f"{len(sharded)} shards of SpaceSaving, capacity {_range(s.capacity for s in sharded.shards)}."),
