@@ -169,7 +169,8 @@ def odds(release: Release, sides: tuple[Side, Side], grid: tuple[range, range]) 
         ratio = np.round(one[possible] / (one + two)[possible], 10)
         same = len(ratio) > 0 and ratio.min() == ratio.max()  # at all minima where the outcome is possible
         groups[ratio[:1].tobytes() if same else possible.tobytes() + ratio.tobytes()].append(i)
-    return tuple(np.array([side[members].sum(0) for members in groups.values()]) for side in (p, q))  # type: ignore[return-value]
+    together = [np.array([side[members].sum(0) for members in groups.values()]) for side in (p, q)]
+    return together[0], together[1]
 
 
 def divergence(release: Release, shape: Shape, factor: float) -> float:
