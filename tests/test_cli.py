@@ -37,7 +37,7 @@ import pytest
 
 from conftest import Outcome
 from containers import COMPRESSIONS, CONTAINERS, SECRET, arrow_stream, parquet
-from dptop.cli import DEPTHS
+from dptop.cli.counting import DEPTHS
 from dptop.envelope import squares_failure
 from dptop.intervals import quantile
 from dptop.mechanism import SketchNoise

@@ -361,7 +361,8 @@ class Ledger:
             if spent:
                 raise BudgetExhausted(
                     f"one release per stream unless a budget declares more; {len(spent)} already made."
-                    " Construct the summary with budget=dptop.Budget(epsilon, delta) to release more than once."
+                    " Construct the summary with budget=dptop.Budget(epsilon, delta), or summarize with --budget, to"
+                    " release more than once."
                 )
             return
         units = {s.max_contributions for s in spent}

@@ -165,8 +165,17 @@ def _best(summary: Summary | Sharded, first: str) -> str:
     return first
 
 
-def release_as(request: Request, summary: Summary | Sharded, seed: int | None = None) -> Release:
-    """Release what is asked for: promise, errors and `seed` as in `release`."""
+def release_as(
+    request: Request,
+    summary: Summary | Sharded,
+    seed: int | None = None,
+    on_charged: Callable[[], object] | None = None,
+) -> Release:
+    """Release what is asked for: promise, errors and `seed` as in `release`.
+
+    `on_charged` is called once the ledger says all that this release spends, before noise is drawn and before an error
+    tells of the length: it makes that last beyond this process. If it raises, nothing is released.
+    """
     planned = plan(request, summary)
     if seed is not None:
         seed = whole_number("seed", seed, 0, MAX_LENGTH, "Leave it out: a seed is for tests only.")
@@ -179,8 +188,12 @@ def release_as(request: Request, summary: Summary | Sharded, seed: int | None = 
     summary._charge(Spent(request.total, request.max_contributions), request.length)
     snapshot = summary._snapshot()
     length = snapshot[0]
-    if request.length is not None and length > request.length:  # asked after the charge: the answer tells of n
+    too_long = request.length is not None and length > request.length  # asked after the charge: the answer tells of n
+    if too_long:
         summary._close()  # no second bound is compared with the same stream, nor with a copy
+    if on_charged is not None:
+        on_charged()
+    if too_long:
         raise InvalidParameter(
             f"length must bound the length of the stream; {request.length} does not, and the stream is spent."
             " Count it again, and declare a bound that you know without the data."
