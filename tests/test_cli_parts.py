@@ -147,9 +147,11 @@ def test_a_part_is_the_same_as_top(dptop_command: Command, tmp_path: Path) -> No
         ("--table",),
     ):
         assert dptop_command("summarize", *files, "-o", tmp_path / "part").code == 0
-        outcome = dptop_command("release", tmp_path / "part", *EXACT, *release)
-        assert outcome == dptop_command("top", *files, *EXACT, *release)
-        assert outcome.code == 0
+        ours = dptop_command("release", tmp_path / "part", *EXACT, *release)
+        whole = dptop_command("top", *files, *EXACT, *release)
+        assert (ours.code, ours.out) == (0, whole.out)
+        masked = [re.sub(r"the noisy length \d+", "the noisy length", outcome.err) for outcome in (ours, whole)]
+        assert masked[0] == masked[1]  # the guarantee in words
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
