@@ -15,6 +15,7 @@ N is 0 but for `together`.
 from __future__ import annotations
 
 import fcntl
+import importlib
 import os
 import random
 import shutil
@@ -25,10 +26,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dptop import noise
-from dptop.cli import commands, main
+from dptop.cli import main
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+commands: Any = importlib.import_module("dptop.cli.commands")  # its own names are changed below
 
 DELAYS = 100
 TOGETHER = 6
@@ -99,24 +102,23 @@ def mark_late() -> None:
         on_charged()
         return result
 
-    commands.release_as = late  # type: ignore[assignment]
+    commands.release_as = late
 
 
 def mark_in_place() -> None:
     """Write the marked part over the old one."""
-    from dptop import parts
 
     def mark(found: Any) -> None:
         for part in found:
             with os.fdopen(os.open(part.path, os.O_WRONLY | os.O_TRUNC), "wb") as file:
                 file.write(part.summary.to_bytes())
 
-    commands.mark = parts.mark = mark
+    commands.mark = mark
 
 
 def lock_nothing() -> None:
     """Let every process have every lock, and come to the marking at the same time."""
-    fcntl.flock = lambda *_: None  # type: ignore[assignment]
+    fcntl.flock = lambda *_: None
     real = commands.mark
 
     def slow(found: Any) -> None:

@@ -360,6 +360,17 @@ def test_a_place_for_the_output_is_checked_before_anything_is_read(dptop_command
         assert_refused(outcome, 1, re.escape(f"{place}: a file must be writable there"))
 
 
+def test_an_output_does_not_take_the_place_of_an_input(dptop_command: Command, tmp_path: Path) -> None:
+    """The stream is not overwritten by its release, whatever path leads to it."""
+    path, link = tmp_path / "t.csv", tmp_path / "link.csv"
+    path.write_bytes(TABLE)
+    link.symlink_to(path)
+    for output in (path, link):
+        outcome = dptop_command("top", path, "--column", "x", "-o", output)
+        assert_refused(outcome, 2, "output must be another file than those that are read")
+    assert path.read_bytes() == TABLE
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_that_may_not_be_written_is_found_before_anything_is_read(
     dptop_command: Command, tmp_path: Path

@@ -28,16 +28,16 @@ import pytest
 
 import dptop
 from containers import SECRET, parquet
-from dptop import parts
-from dptop.cli import commands
+from dptop import atomic, parts
 from dptop.privacy import Ledger
 from dptop.record import Record
+from dptop.release import Request, release_as
 from saved import Saved
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from conftest import Command, Outcome
+    from conftest import Command, Drawn, Outcome
 
 DPTOP = Path(sys.executable).with_name("dptop")
 DYING = Path(__file__).with_name("dying.py")
@@ -436,7 +436,7 @@ def test_a_part_that_may_not_be_written_is_not_released(dptop_command: Command, 
 def test_a_full_disk_spends_nothing(dptop_command: Command, three: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """All marked parts are on the disk before the first one takes its place."""
     old = [part.read_bytes() for part in three]
-    real, calls = parts.on_disk, iter(range(10))
+    real, calls = atomic.on_disk, iter(range(10))
 
     def full(file: Any) -> None:
         if next(calls) == 2:
@@ -470,6 +470,23 @@ def test_a_part_that_cannot_be_replaced_is_not_released(
 # --- the order of things, and processes that are killed --------------------------------------------------------------
 
 
+def test_noise_waits_until_the_charge_lasts(no_noise: Drawn) -> None:
+    """What is to happen after the charge sees it in the ledger; if it fails, no noise is drawn and it stays spent."""
+    summary = counted(a=COPIES)
+
+    def failing() -> None:
+        assert len(summary._ledger.entries) == 1
+        assert not no_noise.counters
+        raise OSError
+
+    request = Request(epsilon=1.0, delta=1e-9)
+    with pytest.raises(OSError):
+        release_as(request, summary, on_charged=failing)
+    assert not no_noise.counters
+    with pytest.raises(dptop.BudgetExhausted):
+        release_as(request, summary)
+
+
 class Run:
     """What one run of tests/dying.py left in its folder."""
 
@@ -486,7 +503,8 @@ class Run:
 
 def dying(way: str, template: Path, *arguments: str, broken: str | None = None) -> list[Run]:
     """Run tests/dying.py on copies of a folder named `template` and return its runs in their order."""
-    command = [sys.executable, DYING, way, template.parent, *(["--break", broken] if broken else []), "--", *arguments]
+    options = ["--break", broken] if broken else []
+    command: list[str | Path] = [sys.executable, DYING, way, template.parent, *options, "--", *arguments]
     subprocess.run(command, check=True, timeout=4 * PATIENCE)
     folders = [path for path in template.parent.iterdir() if path.name.isdigit()]
     return [Run(folder) for folder in sorted(folders, key=lambda path: int(path.name))]
@@ -657,15 +675,17 @@ def test_a_part_that_is_replaced_or_removed_meanwhile_is_refused(
 ) -> None:
     """Also after it was locked: a new part in its place is not overwritten, and nothing is released."""
     fresh = counted(new=COPIES).to_bytes()
-    real = commands.mark
-    for act in (three[0].unlink, lambda: (three[0].unlink(), three[0].write_bytes(fresh))):
+    real = parts.mark
+    for replaced in (False, True):
 
-        def acted(found: Any, act: Callable[[], object] = act) -> None:
-            act()
+        def acted(found: Any, replaced: bool = replaced) -> None:
+            three[0].unlink()
+            if replaced:
+                three[0].write_bytes(fresh)
             real(found)
 
         three[0].write_bytes(counted(mon=COPIES).to_bytes())
-        monkeypatch.setattr(commands, "mark", acted)
+        monkeypatch.setattr("dptop.cli.commands.mark", acted)
         assert_refused(dptop_command("release", *three), 1, "mon.dptop: the part was replaced or removed")
     assert three[0].read_bytes() == fresh
     assert [releases(part) for part in three] == [0, 0, 0]
@@ -673,7 +693,7 @@ def test_a_part_that_is_replaced_or_removed_meanwhile_is_refused(
 
 def test_another_process_has_to_wait(dptop_command: Command, three: list[Path]) -> None:
     """While a part is locked it is refused by name, and it can be released when that process is gone."""
-    holder = [sys.executable, "-c", HOLD, three[1]]
+    holder: list[str | Path] = [sys.executable, "-c", HOLD, three[1]]
     with subprocess.Popen(holder, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"locked\n"
@@ -712,16 +732,16 @@ def test_an_interruption_says_what_may_be_spent(
     dptop_command: Command, three: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once parts may be marked, the message says so; nothing is out, and the parts are refused afterwards."""
-    real = commands.mark
+    real = parts.mark
 
     def interrupted(found: Any) -> None:
         real(found)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(commands, "mark", interrupted)
+    monkeypatch.setattr("dptop.cli.commands.mark", interrupted)
     outcome = dptop_command("release", *three)
     assert_refused(outcome, 130, "interrupted; nothing was released, but parts may be marked as spent")
-    monkeypatch.setattr(commands, "mark", real)
+    monkeypatch.setattr("dptop.cli.commands.mark", real)
     assert [releases(part) for part in three] == [1, 1, 1]
     assert_refused(dptop_command("release", *three), 1, "one release per stream")
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from dptop.atomic import on_disk, reason, replacing
 from dptop.errors import CorruptSummary, DptopError, InvalidParameter, SourceError
 from dptop.files import is_stdin
-from dptop.summary import Summary
+from dptop.summary import SAVED_MAGIC, Summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -118,7 +118,8 @@ def _allow_open_files(number: int) -> None:
     wanted = number + OTHER_FILES
     if resource.RLIM_INFINITY != soft < wanted:
         most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
+        with contextlib.suppress(OSError, ValueError):  # then a file that cannot be opened says so
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
 
 
 def _opened(name: str) -> tuple[int, Path]:
@@ -175,7 +176,10 @@ def _same_file(name: str, descriptor: int, path: Path) -> None:
 def _read(name: str, descriptor: int) -> Summary:
     try:
         with open(descriptor, "rb", closefd=False) as file:
-            return Summary.from_bytes(file.read())
+            data = file.read(len(SAVED_MAGIC))
+            if data == SAVED_MAGIC:  # else a log that was given by mistake would be read whole, to be refused
+                data += file.read()
+        return Summary.from_bytes(data)
     except OSError as error:
         raise SourceError(f"{name}: the part cannot be read ({reason(error)}). Check its disk.") from None
     except CorruptSummary as error:

@@ -19,7 +19,7 @@ from dptop.release import Request, plan, release_as
 from dptop.sharded import PARTITIONS
 from dptop.tracked import ESTIMATES
 
-app = typer.Typer(add_completion=False, no_args_is_help=True)
+app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode="markdown")  # joins the lines below
 
 
 @app.command()
@@ -107,7 +107,9 @@ def summarize(
         inputs.count(counted)
     with interruption("the part may be written, as a whole."):
         counted.save(output)
-        say(f"{output}: written. A part is private data, raw like the stream: keep it so, and release it.")
+        say(
+            f"{output}: written. A part is private data, raw like the stream; dptop release makes a public result of it."
+        )
 
 
 @app.command()
