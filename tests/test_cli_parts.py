@@ -477,10 +477,10 @@ def test_noise_waits_until_the_charge_lasts(no_noise: Drawn) -> None:
     def failing() -> None:
         assert len(summary._ledger.entries) == 1
         assert not no_noise.counters
-        raise OSError
+        raise TimeoutError
 
     request = Request(epsilon=1.0, delta=1e-9)
-    with pytest.raises(OSError):
+    with pytest.raises(TimeoutError):
         release_as(request, summary, on_charged=failing)
     assert not no_noise.counters
     with pytest.raises(dptop.BudgetExhausted):

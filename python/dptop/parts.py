@@ -104,10 +104,11 @@ def mark(parts: Sequence[Part]) -> None:
     try:
         with contextlib.ExitStack() as replaced:
             for part in parts:
-                _same_file(part.name, part.descriptor, part.path)
                 file = replaced.enter_context(replacing(part.path, private=True))
                 file.write(part.summary.to_bytes())
                 on_disk(file)
+            for part in parts:  # who does not lock, such as save(), may have put another summary there
+                _same_file(part.name, part.descriptor, part.path)
     except SourceError as error:
         raise SourceError(f"{error} Nothing was released; a part that was marked before stays spent.") from None
 

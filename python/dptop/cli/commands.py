@@ -107,9 +107,7 @@ def summarize(
         inputs.count(counted)
     with interruption("the part may be written, as a whole."):
         counted.save(output)
-        say(
-            f"{output}: written. A part is private data, raw like the stream; dptop release makes a public result of it."
-        )
+        say(f"{output}: written. A part is private data, raw like the stream; dptop release makes public what may be.")
 
 
 @app.command()
