@@ -763,7 +763,7 @@ def test_a_result_that_cannot_be_written_says_that_the_part_is_spent(three: list
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run([DPTOP, "release", three[0]], stdout=full, stderr=subprocess.PIPE, check=False)
     assert done.returncode == 1
-    assert re.fullmatch(rb"dptop: standard output cannot be written .* The parts are spent\.\n", done.stderr)
+    assert re.fullmatch(rb"dptop: standard output cannot be written .* The release is spent\.\n", done.stderr)
     assert releases(three[0]) == 1
 
 

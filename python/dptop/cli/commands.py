@@ -146,11 +146,11 @@ def release(
             part.check(Spent(request.total, request.max_contributions), request.length)
         with interruption("nothing was released, but parts may be marked as spent."):
             result = release_as(request, together, on_charged=lambda: mark(found))
-    with interruption("the parts are spent, and a part of the result may be out."):
+    with interruption("the release is spent, and some of the result may be out."):
         try:
             write(result)
         except SourceError as error:
-            raise SourceError(f"{error} The parts are spent.") from None
+            raise SourceError(f"{error} The release is spent.") from None
         say(result.explain())
 
 
