@@ -1,4 +1,4 @@
-"""The saved form taken apart and put together again, from its description in crates/summaries/src/wire/mod.rs.
+"""The saved form taken apart and put together again, from its description in docs/saved-form.md.
 
 It is an implementation of its own: tests read the order of last occurrences with it, and write forms that no summary
 would.

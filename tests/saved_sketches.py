@@ -1,6 +1,6 @@
 """The saved forms of sketches and of what tracks labels beside them, put together from their description.
 
-An implementation of its own of crates/summaries/src/wire/mod.rs: tests take forms apart with it, and write forms that
+An implementation of its own of docs/saved-form.md: tests take forms apart with it, and write forms that
 no summary would.
 """
 

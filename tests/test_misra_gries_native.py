@@ -230,7 +230,7 @@ def small() -> Counters:
 
 
 def test_the_form_is_as_described() -> None:
-    """The bytes are those of the description in crates/summaries/src/wire/mod.rs, written down here one by one."""
+    """The bytes are those of the description in docs/saved-form.md, written down here one by one."""
     summary = small()
     assert state(summary) == {"b": 1, "d": 1}
     parameters = bytes.fromhex("0200000000000000 0100000000000000 00 02 64000000") + summary.identity

@@ -56,7 +56,7 @@ def test_everything_reads_back(kind: str, capacity: int, partitions: int, tie: s
 
 
 def test_the_form_is_as_described() -> None:
-    """The bytes are those of the description in crates/summaries/src/wire/mod.rs, written down here one by one."""
+    """The bytes are those of the description in docs/saved-form.md, written down here one by one."""
     summary = dptop.SpaceSaving(3, tie="most-recent", max_label_bytes=100)
     summary.extend(["b", "a", "b"])
     data = summary.to_bytes()

@@ -153,7 +153,7 @@ def test_loaded_sketches_merge_with_empty_copies(kind: type[LinearSketch]) -> No
 
 
 def test_the_form_of_a_sketch_is_as_described() -> None:
-    """The bytes are those of the description in crates/summaries/src/wire/mod.rs, written down here one by one."""
+    """The bytes are those of the description in docs/saved-form.md, written down here one by one."""
     sketch = dptop.CountSketch(width=2, depth=1, max_label_bytes=100).with_noise(epsilon=0.5)
     sketch.extend(["b", "a", "b"])
     native = sketch._sketch

@@ -1,11 +1,6 @@
 """The noise that went into a sketch's cells before the first item, as it travels with the saved sketch.
 
-It is the `noise` section of the saved form (crates/summaries/src/wire/mod.rs), little-endian, empty without noise:
-
-    u8 kind (0 Laplace, 1 Gaussian), u64 epsilon in units of 2^-32, u64 epsilon of a cell in the same units, or the
-    variance, u16 length, delta as text
-
-The depth is that of the sketch.
+It is the `noise` section of the saved form; docs/saved-form.md says it byte by byte.
 """
 
 from __future__ import annotations

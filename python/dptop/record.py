@@ -1,11 +1,6 @@
 """The record that travels with a saved summary: its budget, what was spent, and whether its stream was read whole.
 
-It is the `record` section of the saved form (crates/summaries/src/wire/mod.rs), little-endian:
-
-    u8 flags (1: a budget follows, 2: the stream was cut short by an error, 4: closed to releases, 8: a length follows),
-    [f64 epsilon, f64 delta], [u64 declared length],
-    u32 number of entries, then for each: 16 bytes identity, u64 max_contributions, u64 epsilon in units of 2^-32,
-    u16 length, delta as text
+It is the `record` section of the saved form; docs/saved-form.md says it byte by byte.
 """
 
 from __future__ import annotations
@@ -15,6 +10,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
+from dptop._native import MAX_LENGTH
 from dptop.errors import CorruptSummary, InvalidParameter
 from dptop.privacy import ENTRY_IDENTITY_BYTES, EPSILON_STEP, Budget, LedgerRecord, PrivacyParameters, Spent
 
@@ -24,7 +20,6 @@ HAS_BUDGET: Final = 1
 INCOMPLETE: Final = 2
 CLOSED: Final = 4
 HAS_LENGTH: Final = 8
-ALL_FLAGS: Final = HAS_BUDGET | INCOMPLETE | CLOSED | HAS_LENGTH
 
 BUDGET: Final = struct.Struct("<dd")
 """Epsilon, delta."""
@@ -71,12 +66,15 @@ class Record:
         """Read the record back.
 
         Raises:
-            CorruptSummary: the bytes are not a whole record.
+            CorruptSummary: the bytes are not a whole record, as a summary writes it.
         """
         try:
-            return cls._read(data)
+            record = cls._read(data)
         except (struct.error, IndexError, InvalidParameter):  # it ends too early, or holds an impossible epsilon
             raise _corrupt() from None
+        if record.to_bytes() != data:  # unknown flags, more behind it, an entry twice, a delta written otherwise
+            raise _corrupt()
+        return record
 
     @classmethod
     def _read(cls, data: bytes) -> Record:
@@ -101,10 +99,10 @@ class Record:
             if delta is None:
                 raise _corrupt()
             at += digits
-            if contributions < 1:
+            if not 1 <= contributions <= MAX_LENGTH:
                 raise _corrupt()
             entries[identity] = Spent(PrivacyParameters(epsilon * EPSILON_STEP, delta), contributions)
-        if at != len(data) or flags & ~ALL_FLAGS or len(entries) != count:
+        if length is not None and not 1 <= length <= MAX_LENGTH:
             raise _corrupt()
         ledger = LedgerRecord(entries, length, closed=bool(flags & CLOSED))
         return cls(budget, ledger, incomplete=bool(flags & INCOMPLETE))

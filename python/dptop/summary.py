@@ -39,7 +39,7 @@ class Summary(ABC):
     """
 
     _saved_as: ClassVar[int]
-    """The number of the type in the saved form (crates/summaries/src/wire/mod.rs)."""
+    """The number of the type in the saved form (docs/saved-form.md)."""
     _types: ClassVar[dict[int, type[Summary]]] = {}
 
     def __init_subclass__(cls) -> None:
@@ -237,14 +237,17 @@ def label_limit(max_label_bytes: int) -> int:
 
 
 def load(path: str | os.PathLike[str]) -> Summary:
-    """Read a summary of any type that `save` wrote.
+    """Read a summary of any type that `save` wrote. Of a file that does not begin as one no more is read.
 
     Raises:
         SourceError: the file cannot be read.
         CorruptSummary: it holds no whole, consistent summary.
     """
     try:
-        data = Path(path).read_bytes()
+        with Path(path).open("rb") as file:
+            data = file.read(len(SAVED_MAGIC))
+            if data == SAVED_MAGIC:
+                data += file.read()
     except (OSError, ValueError, TypeError) as error:
         raise SourceError(f"{path!s}: cannot be read ({reason(error)}). Check the path.") from None
     try:

@@ -15,7 +15,7 @@ from dptop.counters import capacity_of, plain_labels
 from dptop.errors import CorruptSummary, InvalidParameter
 from dptop.label import largest_first
 from dptop.noise_record import noise_to_bytes
-from dptop.oracle import NO_BUDGET, FrequencyOracle, LinearSketch, NoisyAtRelease
+from dptop.oracle import NO_BUDGET, CountMin, FrequencyOracle, LinearSketch, NoisyAtRelease
 from dptop.parameters import one_of
 from dptop.privacy import LedgerRecord
 from dptop.record import Record
@@ -258,14 +258,14 @@ class Tracked(Summary):
         self._sketch, self._tables, self._top = counted._sketch, None, None
         if self._candidates == SPACE_SAVING:
             self._tables, nothing = _native.Counters.from_bytes(saved_labels)
-            agree = (self._tables.algorithm, self._tables.partitions) == (self._tie.algorithm, 1)
         else:
             self._top, nothing = _native.TopEstimates.from_bytes(saved_labels)
-            agree = counted.noise is not None or all(abs(e) <= self._top.length() for e in self._top.stored())
         spent = Record.from_bytes(record)
         if spent.budget and counted.noise:
             raise CorruptSummary(NO_BUDGET)
-        if nothing or not agree or not self._parts_agree(self._sketch, incomplete=spent.incomplete):
+        if nothing or not self._parts_agree(self._sketch, incomplete=spent.incomplete):
+            raise _corrupt()
+        if counted.noise is None and not self._counts_agree(counted, incomplete=spent.incomplete):
             raise _corrupt()
         self._oracle = counted
         return record
@@ -277,9 +277,29 @@ class Tracked(Summary):
         """
         labelled = self._labelled
         kinds = {labelled.kind, sketch.kind}
+        tables = self._tables
+        if tables is not None and (tables.algorithm, tables.partitions) != (self._tie.algorithm, 1):
+            return False
         if (labelled.capacity, labelled.max_label_bytes) != (self._capacity, sketch.max_label_bytes):
             return False
         return len(kinds - {None}) <= 1 if incomplete else len(kinds) == 1 and labelled.length() == sketch.length()
+
+    def _counts_agree(self, counted: LinearSketch, *, incomplete: bool) -> bool:
+        """Whether a sketch without noise may give the estimates that are stored, and count what SpaceSaving counted.
+
+        The size of an estimate is at most the length. Items are not taken back here, so that those of Count-Min only
+        grow, from 1 at a label's own arrival on.
+        """
+        _, [(minimum, counts)] = self._snapshot()
+        if self._top is not None:
+            counts, length = self._top.stored(), self._top.length()
+            if any(abs(estimate) > length for estimate in counts):
+                return False
+        if incomplete or not isinstance(counted, CountMin):
+            return True
+        least = counts if self._top is not None else [max(count - minimum, 1) for count in counts]
+        estimates = counted._sketch.estimates_of(self._labelled, 0, list(range(len(counts))))
+        return all(1 <= low <= estimate for low, estimate in zip(least, estimates, strict=True))
 
     def private_counters(self) -> list[tuple[Label, int]]:
         """Return (item, estimate) for every tracked label, by estimate downwards, then item. PRIVATE: not a release.

@@ -110,7 +110,7 @@ impl<L: Store> Group<L> for MisraGries<L> {
             return false;
         }
         self.take_free_slot(hash, label, count);
-        true
+        !self.slots.beyond_hashes()
     }
 
     fn slots_in_saved_order(&self, _: usize) -> Vec<usize> {

@@ -291,8 +291,9 @@ impl<L: Store> Slots<L> {
             + self.displaced.capacity() * 4
     }
 
-    /// Whether some label stands where its hash alone does not lead any more.
-    #[cfg(test)]
+    /// Whether some label stands where its hash alone does not lead any more. With a random key a label does with a
+    /// chance below 2^-60: 64 buckets that its hash leads to would all have to be full, of which few are. So saved
+    /// labels that do were chosen to collide, and reading more of them would take time that grows with their square.
     pub(crate) fn beyond_hashes(&self) -> bool {
         self.furthest >= HASHED
     }

@@ -92,7 +92,7 @@ impl<L: Store> Group<L> for Table<L> {
         }
         self.updates += 1;
         self.take_free_slot(hash, label, count);
-        true
+        !self.slots.beyond_hashes()
     }
 
     fn slots_in_saved_order(&self, _: usize) -> Vec<usize> {

@@ -58,14 +58,15 @@ impl<L: Store> Table<L> {
         }
     }
 
-    /// Store a label's estimate after those of all others. False if it is tracked already or there is no room.
+    /// Store a label's estimate after those of all others. False if it is tracked already, there is no room, or labels
+    /// collide as they do not by chance.
     fn restore(&mut self, label: L::Ref<'_>, estimate: i64) -> bool {
         let hash = self.slots.hash(label);
         let new = !self.slots.full() && self.slots.find(hash, label).is_none();
         if new {
             self.offer(label, estimate);
         }
-        new
+        new && !self.slots.beyond_hashes()
     }
 
     fn key(&self, place: usize) -> (i64, u64) {

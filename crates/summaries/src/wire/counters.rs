@@ -51,8 +51,7 @@ fn write_counters(out: &mut Vec<u8>, summary: &Counters) {
     }
 }
 
-/// Read a summary and the caller's record back. Memory stays within a small multiple of the bytes given, plus what the
-/// saved number of partitions takes.
+/// Read a summary and the caller's record back. Memory stays within a small multiple of the bytes given.
 ///
 /// # Errors
 /// The bytes are cut short, changed, foreign, or contradict themselves.
@@ -110,7 +109,7 @@ fn read_counters(
         for _ in 0..input.u64()? {
             let count = input.u64()?;
             let kind = kind.ok_or(Corrupt("there are labels of no kind"))?;
-            let label = input.label(kind)?;
+            let label = input.label(kind, parameters.max_label_bytes)?;
             if misra_gries && !follows(&mut before, label) {
                 return Err(Corrupt("the labels are not in their order"));
             }

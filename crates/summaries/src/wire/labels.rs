@@ -4,6 +4,9 @@ use super::sections::Input;
 use super::{Corrupt, OUT_OF_RANGE};
 use crate::label::{ByteString, DIGEST_BYTES, Integer, Kind, Label, SHORTENED};
 
+/// The bytes of a character that a shortened string may leave out at the end, so that it ends between two of them.
+const CHARACTER_CUT: u32 = 3;
+
 pub(super) fn write_kind(out: &mut Vec<u8>, kind: Option<Kind>) {
     out.push(match kind {
         None => 0,
@@ -38,7 +41,8 @@ impl<'a> Input<'a> {
         }
     }
 
-    pub(super) fn label(&mut self, kind: Kind) -> Result<Label<'a>, Corrupt> {
+    /// A label; one that was shortened is about as long as the limit of labels.
+    pub(super) fn label(&mut self, kind: Kind, limit: u32) -> Result<Label<'a>, Corrupt> {
         if kind == Kind::Integer {
             let above_signed = match self.u8()? {
                 0 => false,
@@ -63,6 +67,10 @@ impl<'a> Input<'a> {
             Some(bytes)
         };
         let string = string.ok_or(Corrupt("a shortened label has no digest"))?;
+        let cut = if kind == Kind::String { CHARACTER_CUT } else { 0 };
+        if shortened && !(limit - cut..=limit).contains(&(bytes.len() as u32)) {
+            return Err(Corrupt("a shortened label contradicts the limit of labels"));
+        }
         if kind == Kind::String && std::str::from_utf8(string).is_err() {
             return Err(Corrupt("a string is not UTF-8"));
         }

@@ -55,7 +55,8 @@ pub fn decode(bytes: &[u8]) -> Result<(TopEstimates, Vec<u8>), Corrupt> {
     for _ in 0..labels {
         let estimate = estimates.i64()?;
         let kind = kind.ok_or(Corrupt("there are labels of no kind"))?;
-        if !top.restore(kind, estimates.label(kind)?, estimate) {
+        let label = estimates.label(kind, max_label_bytes)?;
+        if !top.restore(kind, label, estimate) {
             return Err(Corrupt("a label contradicts the rest"));
         }
     }
