@@ -161,19 +161,21 @@ def released_elsewhere(saved: bytes, **arguments: int) -> subprocess.CompletedPr
 
 
 CAPPED = """
-import pickle, resource, sys
+import pickle, resource, sys, time
 import dptop
 forms = pickle.load(sys.stdin.buffer)
 kind = getattr(dptop, sys.argv[1])
 size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (size + 2**26, size + 2**26))
-refused = 0
+refused, longest = 0, 0.0
 for form in forms:
+    start = time.process_time()
     try:
         kind.from_bytes(form)
     except dptop.CorruptSummary:
         refused += 1
-print(refused)
+    longest = max(longest, time.process_time() - start)
+print(refused, longest)
 try:
     bytearray(2**27)
 except MemoryError:
@@ -181,10 +183,14 @@ except MemoryError:
 """
 
 
-def refused_in_little_memory(forms: list[bytes], kind: str) -> int:
-    """Return how many forms a type of `dptop` refuses in a process of its own that may take 64 MiB for all of them."""
+def refused_in_little_memory(forms: list[bytes], kind: str, *, seconds: float = 5.0) -> int:
+    """Return how many forms a type of `dptop` refuses in a process of its own that may take 64 MiB for all of them.
+
+    Each is read, or refused with `CorruptSummary` and nothing else, in at most so many seconds of its time.
+    """
     command = [sys.executable, "-c", CAPPED, kind]
     done = subprocess.run(command, input=pickle.dumps(forms), capture_output=True, check=True)
-    refused, capped = done.stdout.split()
+    refused, longest, capped = done.stdout.split()
     assert capped == b"capped"
+    assert float(longest) < seconds
     return int(refused)

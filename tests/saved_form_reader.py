@@ -1,6 +1,6 @@
 """A reader of the saved form, made from docs/saved-form.md alone: no line of it knows the package.
 
-It believes what it reads, so long as the bytes are all there and none is left.
+It believes what it reads, so long as the bytes are all there and none is left; tests/saved_form_rules.py does not.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ class Bytes:
     def label(self, kind: int) -> Label:
         if kind == INTEGERS:
             is_large, bits = self.number("B"), self.number("Q")
-            return int(bits if is_large or bits < 2**63 else bits - 2**64)
+            number = bits if is_large or bits < 2**63 else bits - 2**64
+            assert is_large == int(number >= 2**63)
+            return int(number)
         length = self.number("I")
         raw = self.take(length % 2**31)
         digest = None

@@ -71,6 +71,7 @@ TRACKED_NAMES = {
     "tables": "CountMin plain space-saving most-recent",
     "top": "CountMin plain estimates most-recent",
     "noisy": "CountMin laplace estimates most-recent",
+    "signs": "CountSketch plain estimates most-recent",
 }
 """One of each sort of form."""
 

@@ -128,7 +128,7 @@ def top_with(of: str = "top", kind: str = "integers", /, **fields: Any) -> bytes
 
 def other_tracker(of: str, **arguments: Any) -> bytes:
     """Return a form with the labels of another summary of the same items."""
-    shape = {"candidates": "estimates" if of == "top" else "space-saving", "tie": "most-recent", "capacity": 3}
+    shape = {"candidates": "estimates" if of == "signs" else "space-saving", "tie": "most-recent", "capacity": 3}
     sketch = dptop.CountMin(4, 3, max_label_bytes=arguments.pop("max_label_bytes", 64))
     other = dptop.Tracked(sketch, **{**shape, **arguments})
     other.extend(ITEMS["integers"])
@@ -152,10 +152,10 @@ TRACKED_CONTRADICTIONS = {
     "a capacity of zero": top_with(capacity=0),
     "a capacity above the range": top_with(capacity=2**31 + 1),
     "tables of another capacity": other_tracker("tables", capacity=4),
-    "estimates of another capacity": other_tracker("top", capacity=4),
+    "estimates of another capacity": other_tracker("signs", capacity=4),
     "tables of another tie rule": other_tracker("tables", tie="least-recent"),
     "tables of another limit": other_tracker("tables", max_label_bytes=65),
-    "estimates of another limit": other_tracker("top", max_label_bytes=65),
+    "estimates of another limit": other_tracker("signs", max_label_bytes=65),
     "two partitions": tracked_with(
         "tables", labels=whole(ITEMS["integers"], _native.Counters("space-saving-most-recent", 3, 2, 64))
     ),
@@ -178,8 +178,13 @@ TRACKED_CONTRADICTIONS = {
     "no labels": tracked_with("top", labels=b""),
     "a record within the labels": top_with(record=EMPTY_RECORD),
     "no record": tracked_with("top", record=b""),
-    "estimates above the length": top_with(labels=[(9, ITEM_A)]),
-    "estimates far below": top_with(labels=[(-9, ITEM_A)]),
+    "estimates above the length": top_with("signs", labels=[(9, ITEM_A)]),
+    "estimates far below": top_with("signs", labels=[(-9, ITEM_A)]),
+    "an estimate of Count-Min above what it says now": top_with(labels=[(9, ITEM_A)]),
+    "an estimate of Count-Min on arrival of nothing": top_with(labels=[(0, ITEM_A)]),
+    "a sketch that was cut short": tracked_with("top", sketch=sketch_of("top", record=b"\2" + bytes(4))),
+    "a sketch that is closed": tracked_with("top", sketch=sketch_of("top", record=b"\4" + bytes(4))),
+    "a noisy sketch that is open": tracked_with("noisy", sketch=sketch_of("noisy", record=EMPTY_RECORD)),
     "a label twice": top_with(labels=[(1, ITEM_A), (1, ITEM_B), (1, ITEM_A)]),
     "a label twice, at the end": top_with(labels=[(1, ITEM_A), (1, ITEM_A)]),
     "more labels than the capacity": top_with(labels=[(1, ITEM_A), (1, ITEM_B), (1, ITEM_C), (1, ITEM_D)]),
@@ -243,12 +248,12 @@ def test_the_maker_of_contradictions_makes_sound_forms_too() -> None:
         noise_of(1, ONE, ENOUGH, b"1E-9", depth=25),
         noise_of(1, ONE, ENOUGH + 1, b"1E-9", depth=25),
         other_tracker("tables"),
-        other_tracker("top"),
+        other_tracker("signs"),
         tracked_with("top", tie=0),
         tracked_with("tables", labels=labels_of("tables")),
-        top_with(labels=[(8, ITEM_A), (-8, ITEM_B)]),
+        top_with("signs", labels=[(8, ITEM_A), (-8, ITEM_B)]),
         top_with("noisy", labels=[(2**63 - 1, ITEM_A), (-(2**63), ITEM_B), (0, ITEM_C)]),
-        top_with("top", "text", labels=[(1, struct.pack("<I", 33 | SHORTENED) + b"x" + bytes(32))]),
+        top_with("signs", "text", labels=[(1, struct.pack("<I", 64 | SHORTENED) + b"x" * 32 + bytes(32))]),
     ]
     for data in sound:
         assert dptop.Summary.from_bytes(data).to_bytes() == data

@@ -115,6 +115,11 @@ def with_table(of: str, table: list[tuple[int, bytes]]) -> bytes:
     return changed(of, counters=[table])
 
 
+def shortened(size: int, letter: bytes = b"x") -> bytes:
+    """Return a shortened label of so many bytes: letters, and zeros for a digest."""
+    return struct.pack("<I", size | SHORTENED) + letter * (size - 32) + bytes(32)
+
+
 A, B = encoded("a"), encoded("b")
 ONE, TWO = encoded(1), encoded(2)
 TEN = [(i + 1, encoded(i)) for i in range(10)]
@@ -146,9 +151,10 @@ CONTRADICTIONS = {
     "a label above the limit": with_table("text", [(1, struct.pack("<I", 65) + b"x" * 65)]),
     "text that is not UTF-8": with_table("text", [(1, struct.pack("<I", 1) + b"\xff")]),
     "a short label with a digest": with_table("text", [(1, struct.pack("<I", 31 | SHORTENED) + b"x" * 31)]),
-    "a shortened label that is not UTF-8": with_table(
-        "text", [(1, struct.pack("<I", 33 | SHORTENED) + b"\xff" + bytes(32))]
-    ),
+    "a shortened label that is not UTF-8": with_table("text", [(1, shortened(64, b"\xff"))]),
+    "a shortened label of less than the limit": with_table("text", [(1, shortened(60))]),
+    "a shortened label of more than the limit": with_table("text", [(1, shortened(65))]),
+    "shortened bytes of less than the limit": with_table("bytes", [(1, shortened(63))]),
     "an integer of another range": with_table("integers", [(1, struct.pack("<BQ", 2, 5))]),
     "a small integer marked as large": with_table("integers", [(1, struct.pack("<BQ", 1, 5))]),
     "another version": changed(version=2),
@@ -205,9 +211,11 @@ def test_the_maker_of_contradictions_makes_sound_forms_too() -> None:
     assert read.private_counters() == of_kind("text").private_counters()
     read = dptop.SpaceSaving.from_bytes(with_table("text", [(2**62, A), (2**62 - 1, B)]))
     assert read.private_counters() == [("a", 2**62), ("b", 2**62 - 1)]
-    sound = struct.pack("<I", 33 | SHORTENED) + b"x" + bytes(32)
-    read = dptop.SpaceSaving.from_bytes(with_table("text", [(1, sound)]))
-    assert read.private_counters() == [(dptop.ShortenedLabel("x", bytes(32)), 1)]
+    for size in range(61, 65):
+        read = dptop.SpaceSaving.from_bytes(with_table("text", [(1, shortened(size))]))
+        assert read.private_counters() == [(dptop.ShortenedLabel("x" * (size - 32), bytes(32)), 1)]
+    read = dptop.SpaceSaving.from_bytes(with_table("bytes", [(1, shortened(64))]))
+    assert read.private_counters() == [(dptop.ShortenedLabel(b"x" * 32, bytes(32)), 1)]
 
 
 def test_numbers_of_things_that_are_not_there_are_seen() -> None:
@@ -242,7 +250,10 @@ def spent(delta: bytes, epsilon: int = 2**32) -> bytes:
 
 @pytest.mark.parametrize(
     "delta",
-    [b"", b"x", b"nan", b"sNaN", b"inf", b"-1E-9", b"1", b"2", b"\xff", b"1E-999999999", b"0E-999999999", b"-0.1"],
+    [
+        *(b"", b"x", b"nan", b"sNaN", b"inf", b"-1E-9", b"1", b"2", b"\xff", b"1E-999999999", b"0E-999999999", b"-0.1"),
+        *(b"1e-9", b"1E-09", b" 1E-9", b"1E-9\n", b"1_0E-10", b"+1E-9", b"0.000000001"),  # not as it is written
+    ],
 )
 def test_a_record_of_an_impossible_delta_is_seen(delta: bytes) -> None:
     """What was spent is a number from 0 to 1 of a sane size: sums with it stay quick."""
@@ -252,9 +263,13 @@ def test_a_record_of_an_impossible_delta_is_seen(delta: bytes) -> None:
 
 
 def test_a_record_of_nothing_spent_is_seen() -> None:
-    """An entry without epsilon, and two entries of one identity, are not what a ledger writes."""
+    """Entries of no epsilon, unit or identity of their own, and lengths of nothing, are not what a ledger writes."""
     entry = spent(b"1E-9")[5:]
-    for record in (spent(b"1E-9", epsilon=0), b"\0" + struct.pack("<I", 2) + entry * 2):
+    for_nobody, for_too_many = (entry[:16] + struct.pack("<Q", units) + entry[24:] for units in (0, 2**63))
+    records = [spent(b"1E-9", epsilon=0), b"\0" + struct.pack("<I", 2) + entry * 2]
+    records += [b"\0" + struct.pack("<I", 1) + other for other in (for_nobody, for_too_many)]
+    records += [b"\x08" + struct.pack("<Q", length) + bytes(4) for length in (0, 2**63)]
+    for record in records:
         with pytest.raises(dptop.CorruptSummary):
             dptop.SpaceSaving.from_bytes(changed(record=record))
 

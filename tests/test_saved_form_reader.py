@@ -1,4 +1,4 @@
-"""The page docs/saved-form.md is enough to read what is written now: a reader made from it finds what a summary holds."""
+"""The page docs/saved-form.md is enough: a reader made from it finds what a summary holds in what is written now."""
 
 from __future__ import annotations
 

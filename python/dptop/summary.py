@@ -184,13 +184,17 @@ class Summary(ABC):
         """
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise InvalidParameter(f"a saved summary is bytes; got {type(data).__name__}. Use dptop.load for a path.")
-        data = bytes(data)
+        return cls._read(bytes(data))[0]
+
+    @classmethod
+    def _read(cls, data: bytes) -> tuple[Self, Record]:
+        """Return a saved summary, and the record that was saved with it."""
         kind = cls._type_of(data)
         summary = kind.__new__(kind)
         record = Record.from_bytes(summary._decode(data))
         summary._start(record.budget, incomplete=record.incomplete)
         summary._ledger.unite(record.ledger)
-        return summary
+        return summary, record
 
     @classmethod
     def _type_of(cls, data: bytes) -> type[Self]:

@@ -243,8 +243,7 @@ class Tracked(Summary):
                 f" {type(oracle).__name__}. Release it without, or track beside CountMin or CountSketch."
             )
         parameters = PARAMETERS.pack(self._capacity, CANDIDATES.index(self._candidates), TIES.index(self._tie))
-        given = Record(oracle.budget, LedgerRecord(closed=oracle.noise is not None))  # noise is handed over once
-        sketch = self._cells.to_bytes(given.to_bytes(), noise_to_bytes(oracle.noise))
+        sketch = self._cells.to_bytes(_handed_over(oracle).to_bytes(), noise_to_bytes(oracle.noise))
         return _native.tracked_to_bytes(parameters, record, sketch, self._labelled.to_bytes(b""))
 
     def _decode(self, data: bytes) -> bytes:
@@ -254,7 +253,7 @@ class Tracked(Summary):
             self._candidates, self._tie = CANDIDATES[candidates], TIES[tie]
         except (struct.error, IndexError):
             raise _corrupt() from None
-        counted = LinearSketch.from_bytes(saved_sketch)
+        counted, given = LinearSketch._read(saved_sketch)
         self._sketch, self._tables, self._top = counted._sketch, None, None
         if self._candidates == SPACE_SAVING:
             self._tables, nothing = _native.Counters.from_bytes(saved_labels)
@@ -263,7 +262,7 @@ class Tracked(Summary):
         spent = Record.from_bytes(record)
         if spent.budget and counted.noise:
             raise CorruptSummary(NO_BUDGET)
-        if nothing or not self._parts_agree(self._sketch, incomplete=spent.incomplete):
+        if nothing or given != _handed_over(counted) or not self._parts_agree(self._sketch, incomplete=spent.incomplete):
             raise _corrupt()
         if counted.noise is None and not self._counts_agree(counted, incomplete=spent.incomplete):
             raise _corrupt()
@@ -318,6 +317,11 @@ class Tracked(Summary):
 
     def _labels(self, partition: int, positions: Sequence[int]) -> list[Label]:
         return plain_labels(self._labelled.labels(partition, list(positions)))
+
+
+def _handed_over(oracle: LinearSketch) -> Record:
+    """Return the record of an empty sketch that was handed over; noise is handed over once."""
+    return Record(oracle.budget, LedgerRecord(closed=oracle.noise is not None))
 
 
 def _corrupt() -> CorruptSummary:
