@@ -215,7 +215,14 @@ FOREIGN = {
     "a form of no type": sealed(SOUND[:10] + b"\7\0" + SOUND[12:-4]),
     "tracked labels by themselves": sections_of(saved("tracked_by_estimates"))[1][LABELS],
 }
-TYPES: list[Any] = [dptop.Summary, dptop.SpaceSaving, dptop.MisraGries, dptop.CountMin, dptop.CountSketch, dptop.Tracked]
+TYPES: list[Any] = [
+    dptop.Summary,
+    dptop.SpaceSaving,
+    dptop.MisraGries,
+    dptop.CountMin,
+    dptop.CountSketch,
+    dptop.Tracked,
+]
 
 
 @pytest.mark.parametrize("name", FOREIGN)
