@@ -1,4 +1,4 @@
-"""The rules of docs/saved-form.md, for what the reader of tests/saved_form_reader.py found: an AssertionError if broken."""
+"""The rules of docs/saved-form.md, for what the reader of saved_form_reader.py found: an AssertionError if broken."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process that is killed while it saves leaves the old file or the new one, whole, and nothing that others may read."""
+"""A process that is killed while it saves leaves the old file or the new one, and nothing that others may read."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import stat
 import subprocess
 import sys
 import time
-from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import pytest
 
 import dptop
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kill -9, and modes of files")
 

@@ -1,4 +1,4 @@
-"""Hostile bytes, behind a right checksum too, are refused, or are a summary that agrees with itself; in little memory."""
+"""Hostile bytes, behind a right checksum too, are refused or are a summary that agrees with itself; little memory."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def with_extremes(data: bytes) -> Iterator[bytes]:
 @pytest.mark.parametrize("name", EXPECTED)
 def test_numbers_set_to_extremes_are_seen_or_leave_a_sound_summary(name: str) -> None:
     """The largest and the smallest numbers, wherever they stand."""
-    assert any([agrees_with_itself(data) for data in with_extremes(saved(name))])
+    assert sum(map(agrees_with_itself, with_extremes(saved(name)))) > 0  # a number may be what it was
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc tells the size of the process")

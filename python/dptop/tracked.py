@@ -262,11 +262,9 @@ class Tracked(Summary):
         spent = Record.from_bytes(record)
         if spent.budget and counted.noise:
             raise CorruptSummary(NO_BUDGET)
-        if (
-            nothing
-            or given != _handed_over(counted)
-            or not self._parts_agree(self._sketch, incomplete=spent.incomplete)
-        ):
+        if nothing or given != _handed_over(counted):
+            raise _corrupt()
+        if not self._parts_agree(self._sketch, incomplete=spent.incomplete):
             raise _corrupt()
         if counted.noise is None and not self._counts_agree(counted, incomplete=spent.incomplete):
             raise _corrupt()
