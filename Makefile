@@ -2,13 +2,13 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-RUST   := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
+RUST   := Cargo.toml Cargo.lock $(shell find crates -path '*/fuzz' -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
 # cargo links the tests of the border with the interpreter of .venv, not with whichever python3 comes first
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint reproduce reproduce-quick reproduce-outside bench bench-core bench-guard bench-guard-renew clean
+.PHONY: help demo test lint reproduce reproduce-quick reproduce-outside bench bench-core bench-guard bench-guard-renew fuzz clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -55,6 +55,16 @@ bench-guard: ## instructions of the core on fixed inputs; fails at +10 %
 bench-guard-renew: ## take today's instruction counts as the baseline
 	$(PYTHON) -m benchmarks.instructions --renew
 
+# hostile saved forms; what is found is kept in build/fuzz, and a finding beside it. On stable Rust: RUSTC_BOOTSTRAP=1
+FUZZ_MINUTES ?= 10
+FUZZ_SEEDS := tests/cases/saved-form-1 crates/summaries/fuzz/seeds
+
+fuzz: $(VENV)/bin/cargo-fuzz ## hostile saved forms, by libFuzzer, for FUZZ_MINUTES=10; needs a C++ compiler
+	mkdir -p build/fuzz/corpus
+	PATH="$(CURDIR)/$(BIN):$$PATH" RUSTC_BOOTSTRAP=1 cargo fuzz run --fuzz-dir crates/summaries/fuzz \
+		--target-dir target/fuzz wire build/fuzz/corpus $(FUZZ_SEEDS) -- -max_total_time=$$((60 * $(FUZZ_MINUTES))) \
+		-max_len=8192 -rss_limit_mb=1024 -timeout=10 -artifact_prefix=build/fuzz/
+
 clean: ## forget everything that was built
 	rm -rf $(VENV) target build python/dptop/*.so
 
@@ -70,6 +80,9 @@ $(VENV)/.made: constraints.txt
 $(VENV)/.built: $(VENV)/.made pyproject.toml $(RUST)
 	. $(BIN)/activate && PIP_CONSTRAINT=constraints.txt maturin develop --release --locked --quiet --extras parquet
 	touch $@
+
+$(VENV)/bin/cargo-fuzz: | $(VENV)/.made
+	cargo install --quiet --locked --root $(VENV) cargo-fuzz@0.13.2
 
 $(VENV)/.lint $(VENV)/.demo $(VENV)/.test $(VENV)/.bench $(VENV)/.experiments: $(VENV)/.%: $(VENV)/.made pyproject.toml
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group $*

@@ -177,6 +177,15 @@ mod tests {
     }
 
     #[test]
+    fn saved_labels_that_were_chosen_to_collide_are_refused_early() {
+        let mut colliding = Table::<Colliding>::new(1 << 20, Tie::LeastRecent, HashKey::new(7));
+        let mut plain = Table::<Integers>::new(1 << 20, Tie::LeastRecent, HashKey::new(7));
+        let restored = (0..100_000u64).take_while(|&label| colliding.restore(0, label.into(), 1));
+        assert!(restored.count() < 1000);
+        assert!((0..100_000u64).all(|label| plain.restore(0, label.into(), 1)));
+    }
+
+    #[test]
     fn numbering_the_updates_anew_changes_nothing() {
         for tie in [Tie::LeastRecent, Tie::MostRecent] {
             for start in 0..60 {

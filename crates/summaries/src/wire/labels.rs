@@ -67,7 +67,11 @@ impl<'a> Input<'a> {
             Some(bytes)
         };
         let string = string.ok_or(Corrupt("a shortened label has no digest"))?;
-        let cut = if kind == Kind::String { CHARACTER_CUT } else { 0 };
+        let cut = if kind == Kind::String {
+            CHARACTER_CUT
+        } else {
+            0
+        };
         if shortened && !(limit - cut..=limit).contains(&(bytes.len() as u32)) {
             return Err(Corrupt("a shortened label contradicts the limit of labels"));
         }
