@@ -60,11 +60,11 @@ fn within(bytes: &[u8], choice: u64, change: &mut dyn FnMut(&mut Vec<u8>)) -> Op
         change(&mut body);
         return Some(sealed(body));
     }
+    let changed;
     let (header, mut sections) = sections(bytes)?;
     let at = (choice % sections.len() as u64) as usize;
     let choice = choice / sections.len() as u64;
     let (tag, body) = sections[at];
-    let changed;
     match way {
         2 => {
             sections.remove(at);

@@ -78,7 +78,7 @@ impl More {
                 Label::ByteString(_) => {}
             }
         }
-        more.integers.extend([-9, 3, 5].map(Integer::from));
+        more.integers.extend([-9i64, 3, 5].map(Integer::from));
         more.strings
             .extend([&b"newer"[..], b"new", b"newest"].map(Vec::from));
         more
@@ -268,7 +268,7 @@ fn agrees_with_the_twin(after: &Counters, before: &[Vec<(Owned, u64)>], more: &M
 }
 
 fn sketch(bytes: &[u8]) -> bool {
-    let read = |bytes| wire::sketch::decode(bytes).ok();
+    let read = |bytes: &[u8]| wire::sketch::decode(bytes).ok();
     let Some(mut saved) = read(bytes) else {
         return false;
     };
@@ -314,7 +314,7 @@ fn sketch(bytes: &[u8]) -> bool {
 }
 
 fn top_estimates(bytes: &[u8]) -> bool {
-    let read = |bytes| wire::top_estimates::decode(bytes).ok();
+    let read = |bytes: &[u8]| wire::top_estimates::decode(bytes).ok();
     let Some((mut whole, record)) = read(bytes) else {
         return false;
     };
@@ -339,10 +339,15 @@ fn top_estimates(bytes: &[u8]) -> bool {
     let offer = |top: &mut TopEstimates, at: usize| {
         let mut after = top.extent();
         let one = Items::all(1, |_| Some(()));
-        let fits = after.add(more.kind, &one, Weights::Unit).is_ok();
+        let label = more.label(at); // whoever offers labels has shortened them
+        let short = match label {
+            Label::ByteString(label) => label.bytes.len() <= top.max_label_bytes() as usize,
+            Label::Integer(_) => true,
+        };
+        let fits = short && after.add(more.kind, &one, Weights::Unit).is_ok();
         if fits {
             let estimate = [5, -3, i64::MAX, 1, i64::MIN][at % 5];
-            top.offer(more.kind, more.label(at), estimate)
+            top.offer(more.kind, label, estimate)
                 .expect("the kind that is there");
             top.extend(after);
         }
