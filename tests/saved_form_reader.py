@@ -71,7 +71,9 @@ class Bytes:
         return text if digest is None else (text, digest)
 
     def delta(self) -> Decimal:
-        return Decimal(self.take(self.number("H")).decode())
+        text = self.take(self.number("H")).decode()
+        assert str(Decimal(text)) == text
+        return Decimal(text)
 
     def end(self) -> None:
         assert not self.left

@@ -5,7 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from saved_form_reader import BYTES, INTEGERS, NO_LABEL, STEP, STRINGS, Label, partition_of
+from dptop import gaussian
+from saved_form_reader import BYTES, INTEGERS, NO_LABEL, STEP, STRINGS, Label, partition_of, signed_cells
 
 MAX_LENGTH = 2**63 - 1
 MAX_CAPACITY = 2**31
@@ -13,9 +14,12 @@ MAX_CAPACITY = 2**31
 
 def check(form: dict[str, Any]) -> None:
     """Check all rules of a saved form, and of the forms in it."""
+    record(form["record"])
+    parts(form)
+
+
+def parts(form: dict[str, Any]) -> None:
     {1: counters, 2: counters, 3: sketch, 4: sketch, 5: estimates, 6: tracked}[form["type"]](form)
-    if form["record"] is not None:
-        record(form["record"])
 
 
 def labels_of(form: dict[str, Any], found: list[Label]) -> None:
@@ -98,6 +102,7 @@ def sketch(form: dict[str, Any]) -> None:
         assert noise["epsilon_cell"] == noise["epsilon"] / STEP // form["depth"] * STEP > 0
     else:
         assert 1 <= noise["variance"] <= 2**40
+        assert gaussian.delta(noise["epsilon"], noise["variance"], form["depth"]) <= noise["delta"]
 
 
 def estimates(form: dict[str, Any]) -> None:
@@ -111,7 +116,9 @@ def estimates(form: dict[str, Any]) -> None:
 def tracked(form: dict[str, Any]) -> None:
     cells, labels = form["sketch"], form["labels"]
     check(cells)
-    check(labels)
+    parts(labels)
+    given: dict[str, Any] = {"incomplete": False, "closed": cells["noise"] is not None, "length": None, "spent": []}
+    assert cells["record"] == {"budget": cells["record"]["budget"], **given}
     assert form["candidates"] in (0, 1)
     assert form["tie"] in (0, 1)
     assert labels["record"] is None
@@ -123,13 +130,28 @@ def tracked(form: dict[str, Any]) -> None:
     if not form["record"]["incomplete"]:
         length = labels["length"] if form["candidates"] else sum(count for _, count in labels["counters"][0])
         assert (labels["kind"], length) == (cells["kind"], cells["length"])
+        if cells["type"] == 3 and cells["noise"] is None and cells["kind"] == INTEGERS:
+            grown(form)
     if cells["noise"] is None:
         assert all(abs(estimate) <= labels["length"] for _, estimate in labels.get("estimates", []))
     else:
         assert form["record"]["budget"] is None
 
 
-def record(found: dict[str, Any]) -> None:
+def grown(form: dict[str, Any]) -> None:
+    """Check that Count-Min estimates no integer at less than what is known of it."""
+    labels = form["labels"]
+    known = labels["estimates"] if form["candidates"] else labels["counters"][0]
+    is_full = len(known) == form["capacity"]
+    minimum = 0 if form["candidates"] or not is_full else min(count for _, count in known)
+    for label, count in known:
+        estimate = min(signed_cells(label, form["sketch"]))
+        assert estimate >= max(count - minimum, 1)
+        assert count >= 1
+
+
+def record(found: dict[str, Any] | None) -> None:
+    assert found is not None
     if found["budget"] is not None:
         epsilon, delta = found["budget"]
         assert 2.0**-20 <= epsilon <= 64

@@ -122,6 +122,12 @@ def tracked_by_estimates() -> dptop.Summary:
     return summary
 
 
+def tracked_by_count_min() -> dptop.Summary:
+    summary = dptop.Tracked(dptop.CountMin(16, 5), 3, "estimates")
+    summary.extend(INTEGERS)
+    return summary
+
+
 def tracked_with_noise() -> dptop.Summary:
     summary = dptop.Tracked(dptop.CountMin(4, 3).with_noise(epsilon=0.5), 5, "estimates", tie="most-recent")
     summary.extend(TEXT)
@@ -131,7 +137,8 @@ def tracked_with_noise() -> dptop.Summary:
 MAKERS: list[Callable[[], dptop.Summary]] = [
     *(integers, evicted_and_released, partitions, nothing, shortened_and_cut_short, shortened_text),
     *(zeros, misra_gries_text, count_min_seeded, count_min_text, count_min_handed_over),
-    *(count_sketch_bytes, count_sketch_gaussian, tracked_by_space_saving, tracked_by_estimates, tracked_with_noise),
+    *(count_sketch_bytes, count_sketch_gaussian),
+    *(tracked_by_space_saving, tracked_by_estimates, tracked_by_count_min, tracked_with_noise),
 ]
 
 
