@@ -9,8 +9,11 @@ const SECTION_HEADER: usize = 12;
 /// The sections that are whole forms.
 const FORMS: [u32; 2] = [8, 9];
 
+/// The tag and the bytes of a section.
+type Section<'a> = (u32, &'a [u8]);
+
 /// The sections of a form, if it has any; what is behind the last whole one is left out.
-fn sections(form: &[u8]) -> Option<(&[u8], Vec<(u32, &[u8])>)> {
+fn sections(form: &[u8]) -> Option<(&[u8], Vec<Section<'_>>)> {
     let (header, mut rest) = form.split_at_checked(HEADER)?;
     let mut found = Vec::new();
     while let Some((head, behind)) = rest.split_at_checked(SECTION_HEADER) {
@@ -26,7 +29,7 @@ fn sections(form: &[u8]) -> Option<(&[u8], Vec<(u32, &[u8])>)> {
 }
 
 /// The form of these sections, with right lengths and checksum.
-fn form(header: &[u8], sections: &[(u32, &[u8])]) -> Vec<u8> {
+fn form(header: &[u8], sections: &[Section<'_>]) -> Vec<u8> {
     let mut out = header.to_vec();
     for (tag, body) in sections {
         out.extend_from_slice(&tag.to_le_bytes());
