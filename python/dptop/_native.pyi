@@ -103,7 +103,9 @@ class Reading:
 
 @final
 class Counters:
-    def __new__(cls, algorithm: str, capacity: int, partitions: int, max_label_bytes: int) -> Counters: ...
+    def __new__(
+        cls, algorithm: str, capacity: int, partitions: int, max_label_bytes: int, identity: bytes | None = None
+    ) -> Counters: ...
     @property
     def algorithm(self) -> str: ...
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from dptop import _native
 from dptop._native import MAX_CAPACITY, MAX_PARTITIONS, Reading
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from dptop.privacy import Budget
 
 MISRA_GRIES: Final = "misra-gries"
+LABEL_BYTES: Final = 4096
+"""The length up to which labels are kept whole, unless another is asked for."""
 
 __all__ = ["Counters", "MisraGries", "SpaceSaving", "capacity_of", "plain_labels"]
 
@@ -118,7 +120,7 @@ class SpaceSaving(Counters):
         capacity: int,
         tie: str | Tie = Tie.LEAST_RECENT,
         partitions: int = 1,
-        max_label_bytes: int = 4096,
+        max_label_bytes: int = LABEL_BYTES,
         budget: Budget | None = None,
     ) -> None:
         capacity = capacity_of(capacity)
@@ -127,6 +129,17 @@ class SpaceSaving(Counters):
         )
         self._tables = _native.Counters(Tie.of(tie).algorithm, capacity, partitions, label_limit(max_label_bytes))
         self._start(budget)
+
+    @classmethod
+    def _identified(cls, capacity: int, identity: bytes) -> Self:
+        """Return an empty one with an identity that was drawn elsewhere: secret, and of this part of this stream only.
+
+        Everything else is as by default. What it holds after a stream is then a function of the stream.
+        """
+        summary = cls.__new__(cls)
+        summary._tables = _native.Counters(Tie.LEAST_RECENT.algorithm, capacity, 1, LABEL_BYTES, identity)
+        summary._start(None)
+        return summary
 
     @property
     def tie(self) -> Tie:
@@ -172,7 +185,7 @@ class MisraGries(Counters):
 
     _saved_as: ClassVar[int] = 2
 
-    def __init__(self, capacity: int, *, max_label_bytes: int = 4096, budget: Budget | None = None) -> None:
+    def __init__(self, capacity: int, *, max_label_bytes: int = LABEL_BYTES, budget: Budget | None = None) -> None:
         self._tables = _native.Counters(MISRA_GRIES, capacity_of(capacity), 1, label_limit(max_label_bytes))
         self._start(budget)
 

@@ -112,23 +112,34 @@ pub fn one<T: Copy + Sync>(label: T) -> Items<impl Fn(usize) -> Option<T> + Sync
 
 #[pymethods]
 impl Counters {
+    /// An empty summary. Its identity is drawn, or given by whoever has the parts of a stream counted elsewhere, where
+    /// nothing may be drawn.
     #[new]
+    #[pyo3(signature = (algorithm, capacity, partitions, max_label_bytes, identity=None))]
     fn new(
         algorithm: &str,
         capacity: usize,
         partitions: usize,
         max_label_bytes: u32,
+        identity: Option<Cow<'_, [u8]>>,
     ) -> PyResult<Self> {
         let mut known = ALGORITHMS.into_iter();
         let algorithm = known
             .find(|&known| name(known) == algorithm)
             .ok_or_else(|| InvalidParameter::new_err("there is no such algorithm"))?;
+        let identity = match identity {
+            None => core::noise::identity().map_err(no_entropy)?,
+            Some(given) => given
+                .as_ref()
+                .try_into()
+                .map_err(|_| InvalidParameter::new_err("an identity must have 16 bytes"))?,
+        };
         let parameters = Parameters {
             capacity,
             partitions,
             algorithm,
             max_label_bytes,
-            identity: core::noise::identity().map_err(no_entropy)?,
+            identity,
         };
         if parameters.valid() {
             Ok(Self::of(core::Counters::new(parameters)))
