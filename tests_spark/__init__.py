@@ -1,0 +1,1 @@
+"""Tests of `dptop.spark` on a real cluster: `make test-spark`."""

@@ -1,0 +1,176 @@
+"""A release of a frame is that of its partitions, counted one by one without Spark."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import dptop
+from dptop import spark
+from tests_spark.frames import LABELS, counted, counters, skewed, stored
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from tests_spark.conftest import Seen
+
+MANY = 10_000
+"""A capacity that no partition here fills."""
+
+
+@pytest.mark.usefixtures("no_noise")
+@pytest.mark.parametrize("kind", LABELS)
+@pytest.mark.parametrize(("partitions", "mechanism"), [(3, "local-sums"), (6, "central-counts")])
+def test_a_release_is_that_of_the_partitions(
+    session: SparkSession, seen: Seen, kind: str, partitions: int, mechanism: str
+) -> None:
+    """Counters, rows, intervals and minima are those of summaries that were made without Spark; nulls are skipped."""
+    df = skewed(session, kind, partitions=partitions)
+    result = spark.release(df, "item", capacity=20, epsilon=1.0, delta=1e-6)
+    without = counted(stored(df), 20)
+    expected = dptop.release(dptop.Sharded(without), epsilon=1.0, delta=1e-6)
+    (sharded,) = seen.sharded
+    assert counters(sharded.shards) == counters(without)
+    assert result.mechanism == expected.mechanism == mechanism
+    assert result.rows == expected.rows
+    assert len(result) > 2
+    assert result.noisy_minimum == tuple(sorted(expected.noisy_minimum))
+    assert dict(result.parameters) == dict(expected.parameters)
+
+
+@pytest.mark.usefixtures("no_noise")
+@pytest.mark.parametrize("kind", LABELS)
+def test_by_label_every_label_is_in_one_partition(session: SparkSession, seen: Seen, kind: str) -> None:
+    """Each partition counts its labels in their order, nothing is summed, and epsilon is whole."""
+    df = skewed(session, kind)
+    result = spark.release(df, "item", capacity=MANY, epsilon=1.0, delta=1e-6, partition="label", max_partitions=4)
+    true = Counter(item for items in stored(df) for item in items if item is not None)
+    (sharded,) = seen.sharded
+    held = [dict(found) for found in counters(sharded.shards)]
+    assert len(held) == 4
+    assert sum(map(len, held)) == len(true)
+    assert {label: count for found in held for label, count in found.items()} == true
+    assert result.mechanism == "local-sums"
+    assert result.parameters["scale"] == 1.0
+    assert {row.item: row.count for row in result} == {x: f for x, f in true.items() if f > result.parameters["offset"]}
+    assert all(row.low <= row.count <= row.high for row in result)
+
+
+@pytest.mark.usefixtures("no_noise")
+def test_by_label_partitions_are_counted_in_the_order_of_labels(session: SparkSession, seen: Seen) -> None:
+    """A small table holds what the sorted rows of its partition leave in it; by default as many as a shuffle makes."""
+    df = skewed(session, "string")
+    spark.release(df, "item", capacity=5, epsilon=1.0, delta=1e-6, partition="label")
+    routed = stored(spark._by_label(df.select("item").toDF("label"), 3))
+    assert all(items == sorted(items, key=str.encode) for items in routed)
+    assert counters(seen.sharded[0].shards) == counters(counted(routed, 5))
+
+
+def test_noise_is_that_of_one_release(session: SparkSession, seen: Seen) -> None:
+    """With noise the counts are near the counters, and it was drawn for one release: once to select, once to count."""
+    df = skewed(session, "int", partitions=6)
+    result = spark.release(df, "item", capacity=MANY, epsilon=1.0, delta=1e-6)
+    held = [dict(found) for found in counters(seen.sharded[0].shards)]
+    selected, spread = len(result), 0
+    # half of epsilon: a = e^-1/2, and P[|Z| > t] = 2 a^(t+1) / (1 + a)
+    while selected * 2 * math.exp(-(spread + 1) / 2) / (1 + math.exp(-0.5)) > 1e-6:
+        spread += 1
+    for row in result:
+        high = sum(found.get(row.item, 0) for found in held)
+        # what a shard may lack that holds the label and did not select it: offset and two draws of noise
+        low = high - 6 * (result.parameters["offset"] + 2 * (spread + 10))
+        assert low - spread <= row.count <= high + spread, "fails once in 10^6 runs"
+    assert [count for _, count in seen.draws] == [sum(1 + len(found) for found in held), selected]
+    assert result.private
+
+
+@pytest.mark.usefixtures("no_noise")
+def test_partitions_are_coalesced_in_their_order(session: SparkSession, seen: Seen) -> None:
+    """max_partitions joins neighbours one after the other, without a shuffle, and never makes more."""
+    df = skewed(session, "int", partitions=6)
+    spark.release(df, "item", capacity=20, epsilon=1.0, delta=1e-6, max_partitions=2)
+    spark.release(df, "item", capacity=20, epsilon=1.0, delta=1e-6, max_partitions=100)
+    items = stored(df)
+    joined = [sum(items[:3], []), sum(items[3:], [])]  # noqa: RUF017 - six short lists
+    assert counters(seen.sharded[0].shards) == counters(counted(joined, 20))
+    assert len(seen.sharded[1]) == 6
+
+
+@pytest.mark.usefixtures("no_noise")
+@pytest.mark.parametrize("partition", ["as-stored", "label"])
+def test_empty_partitions_count_as_others(session: SparkSession, seen: Seen, partition: str) -> None:
+    """A partition without rows is a shard like any other: one row more must not change how many there are."""
+    df = skewed(session, "int", partitions=5)
+    for rows in ("other < 6000", "item is null", "other = 1", "false"):
+        spark.release(df.where(rows), "item", capacity=20, epsilon=1.0, delta=1e-6, partition=partition)
+    assert [len(sharded) for sharded in seen.sharded] == [5 if partition == "as-stored" else 3] * 4
+    assert [sharded._length() for sharded in seen.sharded] == [6000 - 6000 // 7, 0, 1, 0]
+
+
+@pytest.mark.parametrize("partition", ["as-stored", "label"])
+def test_an_empty_frame_has_an_empty_release(session: SparkSession, partition: str) -> None:
+    """Also one without any partition."""
+    df = session.createDataFrame([], "item string")
+    assert len(spark.release(df, "item", capacity=20, epsilon=1.0, delta=1e-6, partition=partition)) == 0
+
+
+@pytest.mark.usefixtures("no_noise")
+def test_files_are_partitions(session: SparkSession, seen: Seen, tmp_path: Path) -> None:
+    """With the settings of the how-to a file is a partition, whatever its size, and its rows come in their order."""
+    for number, rows in enumerate((500, 30_000, 9_000)):
+        path = str(tmp_path / f"{number}.parquet")
+        skewed(session, "string", rows, 1).coalesce(1).write.parquet(path)
+    df = session.read.parquet(*(str(tmp_path / f"{number}.parquet") for number in range(3)))
+    spark.release(df, "item", capacity=20, epsilon=1.0, delta=1e-6)
+    without = []
+    for folder in tmp_path.glob("*.parquet"):
+        (file,) = folder.glob("*.parquet")
+        without.append(dptop.SpaceSaving(20))
+        without[-1].extend(dptop.read_labels(file, column="item"))
+    assert sorted(counters(seen.sharded[0].shards)) == sorted(counters(without))
+
+
+def test_what_a_release_says(session: SparkSession) -> None:
+    """explain() tells how rows came to partitions, and what neighbours are; share and top work as elsewhere."""
+    df = skewed(session, "string", nulls=False)
+    stored_as = spark.release(df, "item", capacity=50, epsilon=1.0, delta=1e-6, share=0.05, max_contributions=2)
+    by_label = spark.release(df, "item", capacity=50, epsilon=1.0, delta=1e-6, top=2, partition="label")
+    assert "a part of the item" in stored_as.explain()
+    assert "as Spark cut it" in stored_as.explain()
+    assert "total weight at most 2" in stored_as.explain()
+    assert "one row of the frame" in by_label.explain()
+    assert [row.item for row in by_label] == ["item 1 é", "item 2 é"]
+    assert [row.item for row in stored_as] == ["item 1 é", "item 2 é", "item 3 é"]
+    assert stored_as.noisy_length is not None
+    assert list(stored_as.noisy_minimum) == sorted(stored_as.noisy_minimum)
+
+
+def plan_of(df: Any) -> str:
+    """Return the plan that Spark would run."""
+    return str(df._jdf.queryExecution().executedPlan().toString())
+
+
+def test_nothing_is_shuffled_after_the_summary(session: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As stored there is no exchange at all; by label there is one, of a fixed number of partitions, before a sort."""
+    plans: list[str] = []
+    collect = spark._collected
+
+    def planned(df: Any) -> list[spark.Piece]:
+        plans.append(plan_of(df))
+        return collect(df)
+
+    monkeypatch.setattr(spark, "_collected", planned)
+    df = skewed(session, "string")
+    spark.release(df, "item", capacity=50, epsilon=1.0, delta=1e-6, max_partitions=2)
+    spark.release(df, "item", capacity=50, epsilon=1.0, delta=1e-6, partition="label", max_partitions=7)
+    as_stored, by_label = plans
+    assert "Exchange" not in as_stored
+    assert by_label.count("Exchange") == 1
+    above, _, below = by_label.partition("Exchange hashpartitioning")
+    assert above.index("MapInArrow") < above.index("Sort [")
+    assert ", 7), REPARTITION_BY_NUM" in below
