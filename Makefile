@@ -8,7 +8,8 @@ RUST   := Cargo.toml Cargo.lock $(shell find crates -path '*/fuzz' -prune -o \( 
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint reproduce reproduce-quick reproduce-outside bench bench-core bench-guard bench-guard-renew fuzz clean
+.PHONY: help demo test test-spark lint reproduce reproduce-quick reproduce-outside bench bench-core bench-guard \
+	bench-guard-renew bench-spark fuzz clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -20,6 +21,15 @@ demo: $(VENV)/.built $(VENV)/.demo ## the most frequent aircraft of 336,776 depa
 test: $(VENV)/.built $(VENV)/.test ## all tests, Rust and Python
 	cargo test --workspace --locked --quiet
 	$(BIN)/python -m pytest -n 2
+
+# Spark has an environment for each of its versions, as it needs other packages than the tests do; dptop is that of
+# .venv, found by a path. Warnings are those of Spark's own code.
+SPARK ?= 4
+SPARK_ENV := .venv-spark/$(SPARK)
+
+test-spark: $(VENV)/.built $(SPARK_ENV)/.made ## dptop.spark on a cluster on this machine; needs Java 17; SPARK=3.5 or 4
+	@java -version 2>/dev/null || { echo "Spark needs Java 17 or later, and java was not found. Install a JRE."; exit 1; }
+	$(SPARK_ENV)/bin/python -m pytest -W default tests_spark
 
 lint: $(VENV)/.built $(VENV)/.test $(VENV)/.lint ## formatters, linters, types
 	cargo fmt --all --check
@@ -55,6 +65,9 @@ bench-guard: ## instructions of the core on fixed inputs; fails at +10 %
 bench-guard-renew: ## take today's instruction counts as the baseline
 	$(PYTHON) -m benchmarks.instructions --renew
 
+bench-spark: $(VENV)/.built $(SPARK_ENV)/.made ## a row's cost on Spark, into benchmarks/spark.md; about ten minutes
+	$(SPARK_ENV)/bin/python -m benchmarks.spark
+
 # hostile saved forms; what is found is kept in build/fuzz, and a finding beside it. On stable Rust: RUSTC_BOOTSTRAP=1
 FUZZ_MINUTES ?= 10
 FUZZ_SEEDS := tests/cases/saved-form-1 crates/summaries/fuzz/seeds
@@ -66,7 +79,7 @@ fuzz: $(VENV)/bin/cargo-fuzz ## hostile saved forms, by libFuzzer, for FUZZ_MINU
 		-max_len=8192 -rss_limit_mb=1024 -timeout=10 -artifact_prefix=build/fuzz/
 
 clean: ## forget everything that was built
-	rm -rf $(VENV) target build python/dptop/*.so
+	rm -rf $(VENV) .venv-spark target build python/dptop/*.so
 
 # pip >= 25.1 reads dependency groups; constraints.txt holds what the tests last ran with
 $(VENV)/.made: constraints.txt
@@ -86,4 +99,11 @@ $(VENV)/bin/cargo-fuzz: | $(VENV)/.made
 
 $(VENV)/.lint $(VENV)/.demo $(VENV)/.test $(VENV)/.bench $(VENV)/.experiments: $(VENV)/.%: $(VENV)/.made pyproject.toml
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group $*
+	touch $@
+
+.venv-spark/%/.made: constraints-spark-%.txt pyproject.toml
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(@D)/bin/python -m pip install --quiet --constraint $< --group spark
+	echo "$(CURDIR)/python" >"$$($(@D)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/dptop.pth"
 	touch $@

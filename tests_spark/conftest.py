@@ -11,8 +11,8 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
-import dptop.release
 from dptop import noise, spark, spark_executor
+from dptop.release import release_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,7 +72,7 @@ class Seen(NamedTuple):
 def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
     """Watch the driver."""
     found = Seen([], [], [])
-    collect, release_as, draw = spark._collected, dptop.release.release_as, noise.draw
+    collect, draw = spark._collected, noise.draw
 
     def collected(counted: Any) -> list[spark.Piece]:
         found.pieces.append(collect(counted))

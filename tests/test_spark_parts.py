@@ -1,0 +1,170 @@
+"""What `dptop.spark` does on either side of Spark, without Spark: `make test-spark` has the rest."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import types
+from typing import TYPE_CHECKING, Any
+
+import pyarrow
+import pytest
+
+import dptop
+from dptop import spark, spark_executor
+from dptop.spark_executor import PIECES, Counting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SECRET = b"known to the driver"
+
+
+class Task:
+    """Stands for Spark's TaskContext."""
+
+    number = 0
+
+    @classmethod
+    def get(cls) -> type[Task]:
+        return cls
+
+    @classmethod
+    def partitionId(cls) -> int:  # noqa: N802 - Spark's name
+        return cls.number
+
+
+@pytest.fixture(autouse=True)
+def executor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark", types.SimpleNamespace(TaskContext=Task))
+
+
+def batches(*items: Any) -> list[pyarrow.RecordBatch]:
+    return [pyarrow.RecordBatch.from_pydict({"label": pyarrow.array(part)}) for part in items]
+
+
+def sent(partition: int, *items: Any, counting: Counting | None = None) -> list[spark.Piece]:
+    """Return what the executor of a partition yields, as the driver has it."""
+    counting = counting or Counting(10, SECRET)
+    Task.number = partition
+    rows: list[spark.Piece] = []
+    for batch in counting.summarise(iter(batches(*items))):
+        rows += zip(*(column.to_pylist() for column in batch.columns), strict=True)
+    return rows
+
+
+def test_a_partition_is_one_summary_of_its_items() -> None:
+    """In their order, over all batches, without nulls; the columns are those that Spark was told of."""
+    first, second = ["a", None, "b"], ["a", "c", "d"] * 5
+    counting = Counting(2, SECRET)
+    (shard,) = spark._shards(sent(0, first, second, counting=counting), counting, None)
+    alone = dptop.SpaceSaving(2)
+    alone.extend([*first, *second])
+    assert shard.private_counters() == alone.private_counters()
+    (batch,) = counting.summarise(iter([]))
+    assert [f"{field.name} {field.type}" for field in batch.schema] == PIECES.replace(" int", " int32").split(", ")
+
+
+def test_executors_draw_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two runs of a task give the same bytes: with the driver's secret all is determined, the identity included."""
+    counting = Counting(2, SECRET)
+    runs = [sent(3, ["a", "b", "c"] * 9, counting=counting) for _ in range(2)]
+    assert runs[0] == runs[1]
+    assert sent(4, ["a", "b", "c"] * 9, counting=counting) != runs[0]
+    assert sent(3, ["a", "b", "c"] * 9, counting=Counting(2, b"another")) != runs[0]
+
+    def drawn(capacity: int, _identity: bytes) -> dptop.SpaceSaving:
+        return dptop.SpaceSaving(capacity)
+
+    monkeypatch.setattr(dptop.SpaceSaving, "_identified", drawn)  # a broken copy, seen by the same comparison
+    assert sent(3, ["a"]) != sent(3, ["a"])
+
+
+def test_identities_are_sixteen_bytes_of_their_own() -> None:
+    """One for each partition, and none that tells another to who does not know the secret."""
+    counting = Counting(2, SECRET)
+    identities = [counting.identity(number) for number in range(1000)]
+    assert {len(identity) for identity in identities} == {16}
+    assert len(set(identities)) == 1000
+    assert counting.nothing(7)._identity == identities[7]
+    assert SECRET not in repr(counting).encode()
+
+
+def test_a_large_summary_comes_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are put together by their numbers, in whatever order they come."""
+    monkeypatch.setattr(spark_executor, "PIECE_BYTES", 50)
+    pieces = sent(0, ["a", "b", "c"]) + sent(1, ["a", "d"])
+    assert len(pieces) > 4
+    shards = spark._shards(reversed(pieces), Counting(10, SECRET), None)
+    assert [shard.private_counters() for shard in shards] == [[("a", 1), ("b", 1), ("c", 1)], [("a", 1), ("d", 1)]]
+
+
+Piece = spark.Piece
+TORN: dict[str, Callable[[list[Piece]], list[Piece]]] = {
+    "a partition is missing": lambda pieces: [piece for piece in pieces if piece[0] != 0],
+    "a piece is missing": lambda pieces: pieces[1:],
+    "the last piece is missing": lambda pieces: pieces[:-1],
+    "a piece came twice": lambda pieces: [*pieces, pieces[0]],
+    "a partition came as another": lambda pieces: [(1 - piece[0], *piece[1:]) for piece in pieces],
+    "pieces disagree on their number": lambda pieces: [(*pieces[0][:2], 99, pieces[0][3]), *pieces[1:]],
+    "another job's": lambda pieces: pieces[: len(pieces) // 2] + sent(1, ["b"], counting=Counting(10, b"another")),
+    "another capacity": lambda pieces: pieces[: len(pieces) // 2] + sent(1, ["b"], counting=Counting(11, SECRET)),
+}
+
+
+@pytest.mark.parametrize("tear", TORN.values(), ids=TORN)
+def test_parts_that_are_not_whole_are_refused(
+    tear: Callable[[list[Piece]], list[Piece]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each partition once, whole, and of this job, or nothing."""
+    monkeypatch.setattr(spark_executor, "PIECE_BYTES", 50)
+    pieces = sent(0, ["a"]) + sent(1, ["b"])
+    assert len(spark._shards(pieces, Counting(10, SECRET), None)) == 2
+    with pytest.raises(dptop.SourceError, match="counted once, by this job"):
+        spark._shards(tear(pieces), Counting(10, SECRET), None)
+
+
+def test_partitions_whose_number_is_known_may_be_empty() -> None:
+    """What Spark skipped is an empty shard with the identity that it would have had; one too many is refused."""
+    counting = Counting(10, SECRET)
+    shards = spark._shards(sent(1, ["b"]), counting, 3)
+    assert [shard.private_counters() for shard in shards] == [[], [("b", 1)], []]
+    assert [shard._identity for shard in shards] == [counting.identity(number) for number in range(3)]
+    assert len(spark._shards([], counting, None)) == 1
+    with pytest.raises(dptop.SourceError):
+        spark._shards(sent(3, ["b"]), counting, 3)
+
+
+def test_a_refused_item_comes_as_a_reason() -> None:
+    """As a row, without the item, after all batches were taken."""
+    rest = iter(batches(["a"], [1.5], ["never"]))
+    Task.number = 5
+    (batch,) = Counting(10, SECRET).summarise(rest)
+    assert list(rest) == []
+    ((partition, number, _, data),) = zip(*(column.to_pylist() for column in batch.columns), strict=True)
+    assert (partition, number) == (5, spark_executor.REFUSED)
+    with pytest.raises(dptop.SourceError, match=r"cannot be counted: .*float") as refused:
+        spark._shards([(partition, number, 1, data)], Counting(10, SECRET), None)
+    assert "1.5" not in str(refused.value)
+
+
+class ConditionError(Exception):
+    """Stands for Spark's errors."""
+
+    def getCondition(self) -> str:  # noqa: N802 - Spark's name
+        return str(self)
+
+
+def test_an_error_is_named_without_its_text() -> None:
+    """A condition is a word of capitals; anything else may be a row."""
+    assert spark._kind_of(ValueError("s3cret")) == "ValueError"
+    assert spark._kind_of(ConditionError("CAST_INVALID_INPUT")) == "ConditionError, CAST_INVALID_INPUT"
+    assert spark._kind_of(ConditionError("s3cret")) == "ConditionError"
+
+
+def test_the_package_does_without_spark() -> None:
+    """Nothing imports pyspark or pyarrow before a release of a frame, and a frame of something else is refused."""
+    program = "import sys, dptop, dptop.spark; sys.exit(any(m in sys.modules for m in ('pyspark', 'pyarrow')))"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+    with pytest.raises(dptop.InvalidParameter, match="df must be a DataFrame of Spark"):
+        spark.release(["a"], "item", capacity=10, epsilon=1.0, delta=1e-6)
