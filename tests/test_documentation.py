@@ -19,6 +19,8 @@ import dptop
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+NEEDS_SPARK = ROOT / "docs" / "how-to-spark.md"
+"""Its Python is run by tests_spark/test_documentation.py."""
 RUN_ELSEWHERE = ("make", "pip", "git")
 """First words of commands that the tests leave alone: they install, or run these tests."""
 
@@ -75,7 +77,7 @@ def test_doctests_are_found() -> None:
     assert len(examples) > 20
 
 
-@pytest.mark.parametrize("page", PAGES, ids=of_repository)
+@pytest.mark.parametrize("page", [page for page in PAGES if page != NEEDS_SPARK], ids=of_repository)
 def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The Python blocks of a page run in order, in one namespace, and leave nothing in the repository."""
     monkeypatch.chdir(tmp_path)
