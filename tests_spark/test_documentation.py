@@ -6,9 +6,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 if TYPE_CHECKING:
+    import pytest
     from pyspark.sql import SparkSession
 
 PAGE = Path(__file__).parents[1] / "docs" / "how-to-spark.md"
