@@ -143,7 +143,7 @@ def test_a_refused_item_comes_as_a_reason() -> None:
     assert list(rest) == []
     ((partition, number, _, data),) = zip(*(column.to_pylist() for column in batch.columns), strict=True)
     assert (partition, number) == (5, spark_executor.REFUSED)
-    with pytest.raises(dptop.SourceError, match=r"cannot be counted: .*float") as refused:
+    with pytest.raises(dptop.SourceError, match=r"cannot be counted: .*Float64") as refused:
         spark._shards([(partition, number, 1, data)], Counting(10, SECRET), None)
     assert "1.5" not in str(refused.value)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dptop import noise, spark, spark_executor
+from dptop.privacy import Ledger
 from dptop.release import release_as
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     }
     conf = {
         "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
         "spark.driver.extraJavaOptions": LOGGING,
         "spark.executor.extraJavaOptions": LOGGING,
         "spark.local.dir": str(place / "local"),
@@ -51,7 +54,9 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         builder = builder.config(name, value)
     made = builder.getOrCreate()
     yield made
+    work = Path(pyspark.__file__).parent / "work" / str(made.sparkContext.applicationId)
     made.stop()
+    shutil.rmtree(work, ignore_errors=True)  # what executors wrote; workers have no setting for the place
 
 
 class Seen(NamedTuple):
@@ -98,7 +103,16 @@ def no_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(noise, "draw", lambda _epsilon, count, _seed=None: [0] * count)
 
 
+class Forgetful(dict[bytes, Ledger]):
+    """A registry that knows no stream again."""
+
+    def setdefault(self, key: bytes, default: Any = None, /) -> Any:
+        """Find nothing and keep nothing."""
+        return default
+
+
 @pytest.fixture
 def one_secret(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give all releases one secret, so that the same counts are the same bytes."""
+    """Give all releases one secret, so that the same counts are the same bytes, and forget that they were released."""
     monkeypatch.setattr(spark, "Counting", lambda capacity, _: spark_executor.Counting(capacity, b"the same each time"))
+    monkeypatch.setattr(Ledger, "_known", Forgetful())
