@@ -29,7 +29,7 @@ SPARK_ENV := .venv-spark/$(SPARK)
 
 test-spark: $(VENV)/.built $(SPARK_ENV)/.made ## dptop.spark on a cluster on this machine; needs Java 17; SPARK=3.5 or 4
 	@java -version 2>/dev/null || { echo "Spark needs Java 17 or later, and java was not found. Install a JRE."; exit 1; }
-	$(SPARK_ENV)/bin/python -m pytest -W default tests_spark
+	$(SPARK_ENV)/bin/python -m pytest -W ignore tests_spark
 
 lint: $(VENV)/.built $(VENV)/.test $(VENV)/.lint ## formatters, linters, types
 	cargo fmt --all --check

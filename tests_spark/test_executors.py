@@ -132,13 +132,13 @@ def said(error: BaseException) -> str:
 
 
 def test_a_job_that_fails_quotes_no_row(session: SparkSession, seen: Seen) -> None:
-    """Spark's own message quotes the row; ours has its condition, and the release is charged all the same."""
+    """Spark's own message quotes the row; ours has at most its condition, and the release is charged all the same."""
     rows = session.range(0, 10, 1, 2).selectExpr("concat('s3cret ', id) as text")
     df = rows.selectExpr("cast(text as int) as item")
     with pytest.raises(Exception, match="s3cret"):
         df.collect()
     ledger = spark.Ledger(dptop.Budget(epsilon=1.5, delta=1e-5))
-    with pytest.raises(dptop.SourceError, match=r"job failed \(\w+, CAST_INVALID_INPUT\)") as failed:
+    with pytest.raises(dptop.SourceError, match=r"job failed \(\w+(, CAST_INVALID_INPUT)?\)") as failed:
         release(df, budget=ledger)
     assert "s3cret" not in said(failed.value)
     assert ledger.spent == (1.0, 1e-6)
