@@ -65,14 +65,20 @@ def test_labels_that_may_not_be_the_same_are_refused() -> None:
     assert not any(part._ledger.entries for part in parts)
 
 
-def test_lengths_that_sum_past_the_largest_count_are_refused() -> None:
-    """A sum of counters fits into 64 bits, as every count does."""
+def test_lengths_that_sum_past_the_largest_count_are_spent_and_refused() -> None:
+    """A sum of counters fits into 64 bits, as every count does. The refusal tells of the lengths: it is not free."""
     half = 2**62
     fits = dptop.release(dptop.Sharded([weighed({1: half}), weighed({1: half - 100})]), **ASK)
     assert fits[0].high <= 2**63 - 1
     assert fits.to_arrow().num_rows == 1
-    with pytest.raises(dptop.InvalidParameter, match="lengths that sum to at most"):
-        dptop.Sharded([weighed({1: half}), weighed({1: half})])
+    parts = [weighed({1: half}), weighed({1: half})]
+    with pytest.raises(
+        dptop.InvalidParameter, match=r"length must bound the length of the stream; 9223372036854775807"
+    ):
+        dptop.release(dptop.Sharded(parts), **ASK)
+    for part in parts:  # no second filler is tried beside it
+        with pytest.raises(dptop.BudgetExhausted):
+            dptop.release(part, **ASK)
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 from dptop.atomic import on_disk, reason, replacing
 from dptop.errors import CorruptSummary, DptopError, InvalidParameter, SourceError
 from dptop.files import is_stdin
+from dptop.locks import is_at
 from dptop.summary import SAVED_MAGIC, Summary
 
 if TYPE_CHECKING:
@@ -105,12 +106,20 @@ def mark(parts: Sequence[Part]) -> None:
         with contextlib.ExitStack() as replaced:
             for part in parts:
                 file = replaced.enter_context(replacing(part.path, private=True))
+                _keep_owner(part.descriptor, file.fileno())
                 file.write(part.summary.to_bytes())
                 on_disk(file)
-            for part in parts:  # who does not lock, such as save(), may have put another summary there
+            for part in parts:  # save() waits for the lock; whoever does not may have put another file there
                 _same_file(part.name, part.descriptor, part.path)
     except SourceError as error:
         raise SourceError(f"{error} Nothing was released; a part that was marked before stays spent.") from None
+
+
+def _keep_owner(old: int, new: int) -> None:
+    """Give a file that root makes to the owner of the one it replaces."""
+    if os.geteuid() == 0:
+        status = os.fstat(old)
+        os.fchown(new, status.st_uid, status.st_gid)
 
 
 def _allow_open_files(number: int) -> None:
@@ -164,11 +173,7 @@ def _same_file(name: str, descriptor: int, path: Path) -> None:
 
     A process that opened the file before another one marked it gets the lock of the old file once that one is done.
     """
-    try:
-        same = os.path.samestat(os.fstat(descriptor), path.stat())
-    except OSError:
-        same = False
-    if not same:
+    if not is_at(descriptor, path):
         raise SourceError(
             f"{name}: the part was replaced or removed by another process. Release it again if it is there."
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from dptop._native import MAX_LENGTH
 from dptop.counters import SpaceSaving
 from dptop.errors import IncompatibleSummaries, InvalidParameter
 from dptop.parameters import one_of, shown
@@ -97,11 +96,6 @@ class Sharded:
         if len({shard._tables.kind for shard in self._shards} - {None}) > 1:
             raise IncompatibleSummaries(
                 "shards must hold labels of one kind: all integers, all strings or all bytes. Count again with one."
-            )
-        if self._length() > MAX_LENGTH:
-            raise InvalidParameter(
-                "shards must have lengths that sum to at most 2**63 - 1, as one summary's weights; got more. Count less"
-                " in each."
             )
 
     @property

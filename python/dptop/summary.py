@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 from dptop._native import MAX_LABEL_BYTES, MAX_THREADS, MIN_LABEL_BYTES, Reading
 from dptop.atomic import reason, replacing
 from dptop.errors import CorruptSummary, InvalidParameter, SourceError
+from dptop.locks import held
 from dptop.parameters import whole_number
 from dptop.privacy import Budget, Ledger
 from dptop.record import Record
@@ -214,11 +215,17 @@ class Summary(ABC):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the saved form to a file that only its owner can read; the old file or the new one, never a part.
 
+        If the file that it replaces is an earlier save of this stream, what was spent on it since, as by the command
+        `dptop release`, is spent for this summary too.
+
         Raises:
-            SourceError: the file cannot be written.
+            SourceError: the file cannot be written, or another process is releasing it.
         """
-        with replacing(path, private=True) as file:
-            file.write(self.to_bytes())
+        with held(path) as old:
+            if old is not None:
+                _unite_with(old)
+            with replacing(path, private=True) as file:
+                file.write(self.to_bytes())
 
     def __copy__(self) -> Self:
         return type(self).from_bytes(self.to_bytes())
@@ -228,6 +235,14 @@ class Summary(ABC):
 
     def __reduce__(self) -> tuple[Any, tuple[bytes]]:
         return type(self).from_bytes, (self.to_bytes(),)
+
+
+def _unite_with(descriptor: int) -> None:
+    """Take what a saved summary says was spent into this process's ledger of its stream; other files say nothing."""
+    with contextlib.suppress(OSError, CorruptSummary), open(descriptor, "rb", closefd=False) as file:
+        data = file.read(len(SAVED_MAGIC))
+        if data == SAVED_MAGIC:
+            Summary.from_bytes(data + file.read())
 
 
 def thread_count(threads: int) -> int:

@@ -140,12 +140,11 @@ def release(
     )
     one_of("partition", partition, PARTITIONS)
     write = destination(output, json=json, table=table, apart_from=parts)
-    with locked_parts(parts) as found:
+    with interruption("nothing was released, but parts may be marked as spent."), locked_parts(parts) as found:
         together = _together(found, partition)
         for part in found:
             part.check(Spent(request.total, request.max_contributions), request.length)
-        with interruption("nothing was released, but parts may be marked as spent."):
-            result = release_as(request, together, on_charged=lambda: mark(found))
+        result = release_as(request, together, on_charged=lambda: mark(found))
     with interruption("the release is spent, and some of the result may be out."):
         try:
             write(result)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, TextIO
 import typer
 
 from dptop.errors import InvalidParameter, MissingExtra, SourceError
+from dptop.files import STDIN_DESCRIPTOR, is_stdin
 from dptop.report import Release
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ def interruption(said: str) -> Iterator[None]:
     """Say of an interruption in here what may have been done already."""
     try:
         yield
+    except Interrupted:  # says it more exactly
+        raise
     except KeyboardInterrupt:
         raise Interrupted(said) from None
 
@@ -90,8 +93,16 @@ def check_place(path: Path, apart_from: Iterable[str]) -> None:
     folder = path.parent
     if not folder.is_dir() or path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
         raise SourceError(f"{path}: a file must be writable there, in a folder that exists. Choose another place.")
-    if path.is_file() and any(Path(file).exists() and path.samefile(file) for file in apart_from):
+    if path.is_file() and any(_is_input(path, file) for file in apart_from):
         raise InvalidParameter(f"output must be another file than those that are read; got {path}. Rename it.")
+
+
+def _is_input(path: Path, name: str) -> bool:
+    if is_stdin(name):
+        with contextlib.suppress(OSError):  # it may be closed
+            return os.path.samestat(path.stat(), os.fstat(STDIN_DESCRIPTOR))
+        return False
+    return Path(name).exists() and path.samefile(name)
 
 
 def _to_stdout(write: Callable[[Release, BinaryIO], None]) -> Callable[[Release], None]:

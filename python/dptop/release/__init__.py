@@ -188,14 +188,15 @@ def release_as(
     summary._charge(Spent(request.total, request.max_contributions), request.length)
     snapshot = summary._snapshot()
     length = snapshot[0]
-    too_long = request.length is not None and length > request.length  # asked after the charge: the answer tells of n
+    bound = MAX_LENGTH if request.length is None else request.length  # shards may have more, together
+    too_long = length > bound  # asked after the charge: the answer tells of n
     if too_long:
         summary._close()  # no second bound is compared with the same stream, nor with a copy
     if on_charged is not None:
         on_charged()
     if too_long:
         raise InvalidParameter(
-            f"length must bound the length of the stream; {request.length} does not, and the stream is spent."
+            f"length must bound the length of the stream; {bound} does not, and the stream is spent."
             " Count it again, and declare a bound that you know without the data."
         )
 

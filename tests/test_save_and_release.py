@@ -1,0 +1,107 @@
+"""A part that the command released, and the process that goes on with the summary: one payment for one release."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+import dptop
+from dptop.locks import held
+from dptop.parts import locked_parts, mark
+from dptop.privacy import PrivacyParameters, Spent
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ASK = {"epsilon": 1.0, "delta": 1e-6}
+
+
+def counted(label: str = "a") -> dptop.SpaceSaving:
+    summary = dptop.SpaceSaving(20)
+    summary.update(label, 300)
+    return summary
+
+
+def released(path: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "dptop.cli", "release", path], capture_output=True, text=True, check=False
+    )
+
+
+def test_a_checkpoint_does_not_unmark_a_part(tmp_path: Path) -> None:
+    """What the command spent is spent for the process that saves the same summary again, and for what it saves."""
+    path = tmp_path / "part.dptop"
+    summary = counted()
+    summary.save(path)
+    assert released(path).returncode == 0
+    summary.update("a")
+    summary.save(path)
+    again = released(path)
+    assert again.returncode == 1
+    assert "one release per stream" in again.stderr
+    with pytest.raises(dptop.BudgetExhausted):
+        dptop.release(summary, **ASK)
+
+
+def test_another_summary_takes_the_place_of_a_part(tmp_path: Path) -> None:
+    """What was spent goes with the stream, and not with the path."""
+    path = tmp_path / "part.dptop"
+    counted().save(path)
+    assert released(path).returncode == 0
+    counted("b").save(path)
+    assert released(path).stdout.splitlines()[1].startswith("b,")
+
+
+def test_a_save_waits_for_the_release_of_what_it_replaces(tmp_path: Path) -> None:
+    """A new part is not overwritten by the mark on the old one."""
+    path = tmp_path / "part.dptop"
+    counted("old").save(path)
+    fresh = counted("fresh")
+    saving = threading.Thread(target=fresh.save, args=(path,))
+    with locked_parts([str(path)]) as parts:
+        saving.start()
+        time.sleep(0.3)
+        assert saving.is_alive()
+        parts[0].summary._charge(Spent(PrivacyParameters.of(1.0, 1e-6), 1), None)
+        mark(parts)
+    saving.join(20)
+    loaded = dptop.load(path)
+    assert isinstance(loaded, dptop.SpaceSaving)
+    assert loaded.private_counters() == [("fresh", 300)]
+
+
+def test_a_save_that_waits_for_too_long_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And leaves the file as it was."""
+    monkeypatch.setattr("dptop.locks.PATIENCE", 0.1)
+    path = tmp_path / "part.dptop"
+    counted().save(path)
+    before = path.read_bytes()
+    with held(path), pytest.raises(dptop.SourceError, match="another process is releasing or saving it"):
+        counted("b").save(path)
+    assert path.read_bytes() == before
+
+
+def test_an_output_is_not_the_file_that_stdin_reads(tmp_path: Path) -> None:
+    """Whatever name stdin goes by."""
+    log = tmp_path / "log"
+    log.write_bytes(b"a\n" * 100)
+    for arguments in (["summarize", "-", "-o", log], ["top", "-", "--format", "lines", "-o", tmp_path / "log.csv"]):
+        (tmp_path / "log.csv").unlink(missing_ok=True)
+        if arguments[0] == "top":
+            (tmp_path / "log.csv").hardlink_to(log)
+        with log.open("rb") as stdin:
+            done = subprocess.run(
+                [sys.executable, "-m", "dptop.cli", *arguments],
+                stdin=stdin,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+        assert done.returncode == 2
+        assert "output must be another file" in done.stderr
+        assert log.read_bytes() == b"a\n" * 100
