@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,7 +18,7 @@ from dptop.privacy import PrivacyParameters, Spent
 if TYPE_CHECKING:
     from pathlib import Path
 
-ASK = {"epsilon": 1.0, "delta": 1e-6}
+ASK: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
 
 
 def counted(label: str = "a") -> dptop.SpaceSaving:
@@ -90,7 +90,11 @@ def test_an_output_is_not_the_file_that_stdin_reads(tmp_path: Path) -> None:
     """Whatever name stdin goes by."""
     log = tmp_path / "log"
     log.write_bytes(b"a\n" * 100)
-    for arguments in (["summarize", "-", "-o", log], ["top", "-", "--format", "lines", "-o", tmp_path / "log.csv"]):
+    commands: list[list[str | Path]] = [
+        ["summarize", "-", "-o", log],
+        ["top", "-", "--format", "lines", "-o", tmp_path / "log.csv"],
+    ]
+    for arguments in commands:
         (tmp_path / "log.csv").unlink(missing_ok=True)
         if arguments[0] == "top":
             (tmp_path / "log.csv").hardlink_to(log)
