@@ -44,7 +44,7 @@ lint: $(VENV)/.built $(VENV)/.test $(VENV)/.lint ## formatters, linters, types
 EXPERIMENT = $(BIN)/python -m experiments $(if $(SEED),--seed $(SEED)) $(if $(TRACE),--trace "$(TRACE)") \
 	$(if $(COLUMN),--column "$(COLUMN)")
 
-reproduce: $(VENV)/.built $(VENV)/.experiments ## the paper's experiments: raw results, figures, docs/experiments.md; about 35 minutes
+reproduce: $(VENV)/.built $(VENV)/.experiments ## the paper's experiments: raw results, figures, docs/experiments.md; about 40 minutes
 	$(EXPERIMENT)
 
 reproduce-quick: $(VENV)/.built $(VENV)/.experiments ## the same with short streams, into build/experiments/quick; about three minutes
