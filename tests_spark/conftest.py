@@ -44,6 +44,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.local.dir": str(place / "local"),
         "spark.sql.warehouse.dir": str(place / "warehouse"),
         "spark.sql.shuffle.partitions": "3",
+        "spark.task.maxFailures": "2",  # one executor is killed; what fails for good need not be tried four times
         "spark.sql.ansi.enabled": "true",  # the default of Spark 4: a cast that fails says of what
         # every file a partition of its own: docs/how-to-spark.md
         "spark.sql.files.maxPartitionBytes": "1g",
