@@ -39,7 +39,8 @@ class Sharded:
 
     Args:
         shards: one `SpaceSaving` or more, at most 2^20; any capacities, partitions and tie rules. They stay as they
-            are, and each release is charged to all of them.
+            are, and each release is charged to all of them. Their order is public, as minima are published in it: it
+            must not depend on what they hold.
         partition: "as-stored", or "label" if all items of a label are in one shard, as after a shuffle by label:
             intervals are shorter then. The guarantee does not rest on it.
 
