@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import sys
 import threading
@@ -109,3 +111,34 @@ def test_an_output_is_not_the_file_that_stdin_reads(tmp_path: Path) -> None:
         assert done.returncode == 2
         assert "output must be another file" in done.stderr
         assert log.read_bytes() == b"a\n" * 100
+
+
+def test_a_pipe_is_written_and_not_opened_to_be_looked_at(tmp_path: Path) -> None:
+    """A save waits for the reader of a named pipe, as any writer does, and loses nothing."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    summary = counted()
+    saving = threading.Thread(target=summary.save, args=(pipe,), daemon=True)
+    saving.start()
+    time.sleep(0.3)
+    assert saving.is_alive()
+    assert pipe.read_bytes() == summary.to_bytes()
+    saving.join(20)
+
+
+def test_what_was_spent_is_read_also_where_nothing_can_be_locked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without locks a save does not wait, but it takes over what the old file says."""
+    path = tmp_path / "part.dptop"
+    summary = counted()
+    summary.save(path)
+    assert released(path).returncode == 0
+
+    def no_locks(*_: object) -> None:
+        raise OSError(errno.EBADF, "no locks")
+
+    monkeypatch.setattr("dptop.locks.fcntl.flock", no_locks)
+    summary.save(path)
+    monkeypatch.undo()
+    assert released(path).returncode == 1

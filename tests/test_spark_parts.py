@@ -125,14 +125,19 @@ def test_parts_that_are_not_whole_are_refused(
 
 
 def test_partitions_whose_number_is_known_may_be_empty() -> None:
-    """What Spark skipped is an empty shard with the identity that it would have had; one too many is refused."""
+    """What Spark skipped as a whole are empty shards with the identities that they would have had.
+
+    One too many is refused, and one too few: then the shuffle was not the one that was asked for.
+    """
     counting = Counting(10, SECRET)
-    shards = spark._shards(sent(1, ["b"]), counting, 3)
-    assert [shard.private_counters() for shard in shards] == [[], [("b", 1)], []]
+    shards = spark._shards([], counting, 3)
+    assert [shard.private_counters() for shard in shards] == [[], [], []]
     assert [shard._identity for shard in shards] == [counting.identity(number) for number in range(3)]
     assert len(spark._shards([], counting, None)) == 1
     with pytest.raises(dptop.SourceError):
         spark._shards(sent(3, ["b"]), counting, 3)
+    with pytest.raises(dptop.SourceError):
+        spark._shards(sent(1, ["b"]), counting, 3)
 
 
 def test_a_refused_item_comes_as_a_reason() -> None:

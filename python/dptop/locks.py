@@ -26,25 +26,16 @@ PAUSE: Final = 0.05
 def held(path: str | os.PathLike[str]) -> Iterator[int | None]:
     """Hold the lock of the file at a path, which goes with the file and not with the path; give its descriptor.
 
-    None where there is no regular file that can be read, or where the file system has no locks: then nothing that is
-    there can be a part that the command releases.
+    None where there is no regular file that can be read. Where the file system has no locks the file is given without
+    one: what it says was spent is still read.
 
     Raises:
         SourceError: another process held it for too long.
     """
     deadline = time.monotonic() + PATIENCE
-    while True:
+    while (descriptor := _opened(path)) is not None:
         try:
-            target = Path(path).resolve()
-            descriptor = os.open(target, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        except (OSError, ValueError, TypeError):  # whoever writes there says what is wrong
-            yield None
-            return
-        try:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode) or (taken := _take(descriptor)) is None:
-                yield None
-                return
-            if taken and is_at(descriptor, target):
+            if _take(descriptor) and is_at(descriptor, Path(path)):
                 yield descriptor
                 return
         finally:
@@ -52,6 +43,25 @@ def held(path: str | os.PathLike[str]) -> Iterator[int | None]:
         if time.monotonic() > deadline:  # replaced again and again, or never let go
             raise SourceError(f"{path!s}: another process is releasing or saving it. Save again when that is done.")
         time.sleep(PAUSE)
+    yield None
+
+
+def _opened(path: str | os.PathLike[str]) -> int | None:
+    """Return a descriptor of the regular file at a path; others are not opened, as a pipe would tell its reader.
+
+    For writing where that is allowed: some file systems, such as NFS, lock only those.
+    """
+    for access in (os.O_RDWR, os.O_RDONLY):
+        try:
+            if not Path(path).is_file():
+                return None
+            descriptor = os.open(path, access | os.O_CLOEXEC | os.O_NONBLOCK)
+        except (OSError, ValueError, TypeError):  # whoever writes there says what is wrong
+            continue
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return descriptor
+        os.close(descriptor)
+    return None
 
 
 def is_at(descriptor: int, path: Path) -> bool:
@@ -62,12 +72,12 @@ def is_at(descriptor: int, path: Path) -> bool:
         return False
 
 
-def _take(descriptor: int) -> bool | None:
-    """Return whether the lock was free, and is taken now; None where there are no locks."""
+def _take(descriptor: int) -> bool:
+    """Return whether the lock is free, and taken now. Where there are no locks the command releases nothing either."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError:
-        return None
+        pass  # no locks here
     return True

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from dptop.counters import SpaceSaving, capacity_of
-from dptop.errors import InvalidParameter, MissingExtra, SourceError, UnsupportedLabel
+from dptop.errors import CorruptSummary, InvalidParameter, MissingExtra, SourceError, UnsupportedLabel
 from dptop.parameters import one_of, shown, whole_number
 from dptop.privacy import Budget, Spent
 from dptop.privacy import Ledger as StreamLedger
@@ -134,7 +134,7 @@ def release(
         budget: the `Ledger` of these data, charged before the job starts. What was charged stays spent, also when the
             job fails. Without one this release is counted by nobody.
         max_partitions: the partitions that are counted in, 1 to 2^20. "as-stored": the frame is coalesced to at most
-            as many, by the numbers of its partitions, which become a part of the item as well. "label": the number
+            as many, as Spark joins them, which becomes a part of the item as well. "label": the number
             itself, by default `spark.sql.shuffle.partitions`.
         partition: "as-stored" or "label".
         max_contributions: the largest number of rows of one unit, 1 to 2^31, bounded at the source.
@@ -224,10 +224,13 @@ def _by_label(labels: DataFrame, partitions: int) -> DataFrame:
     A shuffle hands blocks over in an order that depends on their sizes, so on other rows, and on luck; Theorem A needs
     an order that one row more leaves alone. Sorted by label there is no other. Texts are sorted as bytes: a collation
     takes different labels for equal. A number that is given is kept: AQE would join partitions by their sizes.
+
+    The second key is the same for all rows. Without it Spark would leave the shuffle out after a join or `groupBy` by
+    the same column, and AQE would join and split that one's partitions by their sizes.
     """
     label = labels[LABEL]
     key = label if labels.schema.fields[0].dataType.typeName() in INTEGERS else label.cast("binary")
-    return labels.where(label.isNotNull()).repartition(partitions, key).sortWithinPartitions(key)
+    return labels.where(label.isNotNull()).repartition(partitions, key, label.isNotNull()).sortWithinPartitions(key)
 
 
 def _shuffle_partitions(labels: DataFrame) -> int:
@@ -254,7 +257,10 @@ def _kind_of(error: Exception) -> str:
     """Return what can be said of an error without its text: its type, and the condition that Spark gives it."""
     for name in ("getCondition", "getErrorClass"):  # of Spark 4, of Spark 3.5
         if hasattr(error, name):
-            condition = getattr(error, name)()
+            try:
+                condition = getattr(error, name)()
+            except Exception:  # it asks the JVM, which may be gone; its own text would show the first error too
+                break
             if isinstance(condition, str) and re.fullmatch(r"[A-Z0-9_.]+", condition):
                 return f"{type(error).__name__}, {condition}"
             break
@@ -267,8 +273,8 @@ def _shards(pieces: Iterable[Piece], counting: Counting, numbered: int | None) -
     Args:
         pieces: what was collected.
         counting: what executors were told.
-        numbered: the number of partitions, where it is known: those of which nothing came are empty. Spark skips a
-            shuffle that turns out to be empty.
+        numbered: the number of partitions, where it is known. If nothing came, all are empty: Spark skips a shuffle
+            that turns out to be empty, as a whole.
 
     Raises:
         SourceError: parts are missing, double or foreign, or an executor refused an item.
@@ -284,7 +290,7 @@ def _shards(pieces: Iterable[Piece], counting: Counting, numbered: int | None) -
     if any(set(found[partition]) != set(range(count)) for partition, count in of.items()):
         raise _torn()
     numbers = range(len(found) or 1 if numbered is None else numbered)  # a frame without partitions is one empty shard
-    if not set(found) <= set(numbers):
+    if not set(found) <= set(numbers) or (numbered is not None and found and len(found) < numbered):
         raise _torn()
     return [_shard(found.get(number), number, counting) for number in numbers]
 
@@ -292,7 +298,10 @@ def _shards(pieces: Iterable[Piece], counting: Counting, numbered: int | None) -
 def _shard(pieces: dict[int, bytes] | None, number: int, counting: Counting) -> SpaceSaving:
     if pieces is None:
         return counting.nothing(number)
-    summary = SpaceSaving.from_bytes(b"".join(data for _, data in sorted(pieces.items())))
+    try:
+        summary = SpaceSaving.from_bytes(b"".join(data for _, data in sorted(pieces.items())))
+    except CorruptSummary:
+        raise _torn() from None
     if (summary._identity, summary.capacity) != (counting.identity(number), counting.capacity):
         raise _torn()
     return summary
