@@ -175,3 +175,25 @@ def test_nothing_is_shuffled_after_the_summary(session: SparkSession, monkeypatc
     above, _, below = by_label.partition("Exchange hashpartitioning")
     assert above.index("MapInArrow") < above.index("Sort [")
     assert ", 7), REPARTITION_BY_NUM" in below
+
+
+@pytest.mark.parametrize("kind", ["bigint", "binary"])
+@pytest.mark.parametrize("before", ["groupBy", "repartition"])
+def test_a_frame_that_was_shuffled_by_the_label_is_shuffled_again(
+    session: SparkSession, monkeypatch: pytest.MonkeyPatch, kind: str, before: str
+) -> None:
+    """Spark would take the other shuffle for ours, and join and split its partitions by their sizes."""
+    plans: list[str] = []
+    collect = spark._collected
+
+    def planned(df: Any) -> list[spark.Piece]:
+        plans.append(plan_of(df))
+        return collect(df)
+
+    monkeypatch.setattr(spark, "_collected", planned)
+    labels = session.range(300).selectExpr(f"cast(cast(id % 7 as string) as {kind}) as item")
+    df = labels.groupBy("item").count() if before == "groupBy" else labels.repartition("item")
+    number = int(str(session.conf.get("spark.sql.shuffle.partitions")))
+    result = spark.release(df, "item", capacity=50, epsilon=1.0, delta=1e-6, partition="label", max_partitions=number)
+    assert "REPARTITION_BY_NUM" in plans[0]
+    assert len(result.noisy_minimum) == number
