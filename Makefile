@@ -94,7 +94,7 @@ $(VENV)/.built: $(VENV)/.made pyproject.toml $(RUST)
 	. $(BIN)/activate && PIP_CONSTRAINT=constraints.txt maturin develop --release --locked --quiet --extras parquet
 	touch $@
 
-$(VENV)/bin/cargo-fuzz: | $(VENV)/.made
+$(VENV)/bin/cargo-fuzz:
 	cargo install --quiet --locked --root $(VENV) cargo-fuzz@0.13.2
 
 $(VENV)/.lint $(VENV)/.demo $(VENV)/.test $(VENV)/.bench $(VENV)/.experiments: $(VENV)/.%: $(VENV)/.made pyproject.toml
