@@ -175,7 +175,7 @@ def merged(first: Stream, second: Stream, tie: Tie, *, add_minima: bool) -> Stat
 @pytest.mark.parametrize("add_minima", [True, False])
 def test_merged_tables_released_as_one_are_seen(tie: Tie, *, add_minima: bool) -> None:
     """The examples of section 17: one item changes counters and the minimum, or a counter by its whole height."""
-    mechanism = stable(1.0, tie)
+    mechanism = stable(2.0, tie)
     z = one_table.noise(mechanism.epsilon)
     long, short, other = NEW_LABEL
     if add_minima:
