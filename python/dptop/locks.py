@@ -39,6 +39,8 @@ def held(path: str | os.PathLike[str]) -> Iterator[int | None]:
                 yield descriptor
                 return
         finally:
+            with contextlib.suppress(OSError):  # a process that was forked meanwhile would go on to hold it
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
             os.close(descriptor)
         if time.monotonic() > deadline:  # replaced again and again, or never let go
             raise SourceError(f"{path!s}: another process is releasing or saving it. Save again when that is done.")

@@ -20,7 +20,7 @@ from dptop.atomic import on_disk, reason, replacing
 from dptop.errors import CorruptSummary, DptopError, InvalidParameter, SourceError
 from dptop.files import is_stdin
 from dptop.locks import is_at
-from dptop.summary import SAVED_MAGIC, Summary
+from dptop.summary import Summary, saved_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -182,10 +182,7 @@ def _same_file(name: str, descriptor: int, path: Path) -> None:
 def _read(name: str, descriptor: int) -> Summary:
     try:
         with open(descriptor, "rb", closefd=False) as file:
-            data = file.read(len(SAVED_MAGIC))
-            if data == SAVED_MAGIC:  # else a log that was given by mistake would be read whole, to be refused
-                data += file.read()
-        return Summary.from_bytes(data)
+            return Summary.from_bytes(saved_bytes(file))
     except OSError as error:
         raise SourceError(f"{name}: the part cannot be read ({reason(error)}). Check its disk.") from None
     except CorruptSummary as error:

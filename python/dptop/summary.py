@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Final, Self
 
 from dptop._native import MAX_LABEL_BYTES, MAX_THREADS, MIN_LABEL_BYTES, Reading
 from dptop.atomic import reason, replacing
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from dptop.privacy import Spent
 
-__all__ = ["Summary", "label_limit", "load", "thread_count"]
+__all__ = ["Summary", "label_limit", "load", "saved_bytes", "thread_count"]
 
 SAVED_MAGIC: Final = b"dptop\0\r\n"
 """How the saved form begins."""
@@ -240,9 +240,13 @@ class Summary(ABC):
 def _unite_with(descriptor: int) -> None:
     """Take what a saved summary says was spent into this process's ledger of its stream; other files say nothing."""
     with contextlib.suppress(OSError, CorruptSummary), open(descriptor, "rb", closefd=False) as file:
-        data = file.read(len(SAVED_MAGIC))
-        if data == SAVED_MAGIC:
-            Summary.from_bytes(data + file.read())
+        Summary.from_bytes(saved_bytes(file))
+
+
+def saved_bytes(file: BinaryIO) -> bytes:
+    """Return what a file holds; of one that does not begin as a saved form only the beginning, as a log may be long."""
+    data = file.read(len(SAVED_MAGIC))
+    return data + file.read() if data == SAVED_MAGIC else data
 
 
 def thread_count(threads: int) -> int:
@@ -264,9 +268,7 @@ def load(path: str | os.PathLike[str]) -> Summary:
     """
     try:
         with Path(path).open("rb") as file:
-            data = file.read(len(SAVED_MAGIC))
-            if data == SAVED_MAGIC:
-                data += file.read()
+            data = saved_bytes(file)
     except (OSError, ValueError, TypeError) as error:
         raise SourceError(f"{path!s}: cannot be read ({reason(error)}). Check the path.") from None
     try:

@@ -45,7 +45,7 @@ ShardsSnapshot = tuple[int, list[list[tuple[int, list[int]]]]]
 """The length of the stream, and the tables of each shard. PRIVATE."""
 
 
-class Part(NamedTuple):
+class Addend(NamedTuple):
     """What one table of one shard adds to a label that it selected.
 
     Attributes:
@@ -82,15 +82,15 @@ class Shards:
         found = iter(select(in_a_row, self.parameters.epsilon, seed))
         return [[next(found) for _ in of_shard] for of_shard in tables]
 
-    def parts(self, selected: list[list[Selected]], counters: list[list[Table]] | None) -> dict[Label, list[Part]]:
+    def parts(self, selected: list[list[Selected]], counters: list[list[Table]] | None) -> dict[Label, list[Addend]]:
         """Return, for each label, what the shards that selected it add: their counters, or the noisy ones."""
-        found: defaultdict[Label, list[Part]] = defaultdict(list)
+        found: defaultdict[Label, list[Addend]] = defaultdict(list)
         for number, (shard, of_shard) in enumerate(zip(self.sharded.shards, selected, strict=True)):
             for partition, (minimum, noisy) in enumerate(of_shard):
                 kept = list(noisy)
                 for x, label in zip(kept, shard._labels(partition, kept), strict=True):
                     counter = noisy[x] if counters is None else counters[number][partition][1][x]
-                    found[label].append(Part(number, minimum, counter))
+                    found[label].append(Addend(number, minimum, counter))
         return found
 
     def ceilings(self, selected: list[list[Selected]], reach: int) -> list[int]:
@@ -130,7 +130,7 @@ def by_local_sums(request: Request, sharded: Sharded) -> Plan:
         ceilings = shards.ceilings(selected, above)
         all_ceilings = sum(ceilings)
 
-        def row(label: Label, parts: list[Part]) -> Row:
+        def row(label: Label, parts: list[Addend]) -> Row:
             count = sum(part.counter for part in parts)
             low = sum(max(0, part.counter - part.noisy_minimum - below) for part in parts)
             high = all_ceilings + sum(max(0, part.counter + above) - ceilings[part.shard] for part in parts)
@@ -177,7 +177,7 @@ def by_central_counts(request: Request, sharded: Sharded) -> Plan:
         found = sorted(shards.parts(selected, tables).items(), key=lambda pair: label_order(pair[0]))
         draws = noise.draw(for_counts, len(found), None if seed is None else seed + COUNTS_SEED)
 
-        def row(label: Label, parts: list[Part], draw: int) -> Row:
+        def row(label: Label, parts: list[Addend], draw: int) -> Row:
             count = sum(part.counter for part in parts) + draw
             low = count - spread - sum(max(0, part.noisy_minimum + reach) for part in parts)
             high = count + spread + all_ceilings - sum(ceilings[part.shard] for part in parts)
