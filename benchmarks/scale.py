@@ -6,7 +6,10 @@ draws come from seeds, so that a run repeats the page.
 
 from __future__ import annotations
 
+import multiprocessing
+import resource
 import statistics
+import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -15,7 +18,7 @@ import numpy as np
 
 import dptop
 from benchmarks.markdown import table
-from dptop.mechanism import CENTRAL, LOCAL_SUMS, StableThreshold
+from dptop.mechanism import CENTRAL_COUNTS, LOCAL_SUMS, StableThreshold
 from dptop.privacy import PrivacyParameters
 from dptop.release import Request, plan
 
@@ -36,6 +39,8 @@ SKEW: Final = 1.1
 SHARDS: Final = (1, 4, 16, 64, 256)
 CAPACITIES: Final = (512, 4096)
 RELEASES: Final = 32
+CAPACITY_AT_THE_CENTRE: Final = 65_536
+SHARDS_AT_THE_CENTRE: Final = (16, 64, 256)
 SURELY: Final = 2
 """Times what is always found, from which the noise of a count is measured: no shard leaves such a label out."""
 BYTES_A_COUNTER: Final = 41
@@ -52,6 +57,9 @@ CHECKED: Final = f"""* *Saved*: all shards in the saved form. *Noise*: of labels
   bounds.
 * *Missed*: labels that are always found, by the formula, and that some release left out. There should be none.
 * *Beyond*: releases with any true count outside its interval. All hold at once with probability 0.95.
+"""
+CENTRE: Final = """Peak memory of a process that reads the saved parts and releases them, above what it had before the
+first one. All counters are alike, so that no label is selected; each that is takes room besides.
 """
 
 
@@ -75,12 +83,12 @@ class Cost(NamedTuple):
 
 def mechanism_for(shards: int) -> str:
     """Return the form that `dptop.release` takes."""
-    return LOCAL_SUMS if shards <= 4 else CENTRAL
+    return LOCAL_SUMS if shards <= 4 else CENTRAL_COUNTS
 
 
 def cost(length: int, shards: int, capacity: int) -> Cost:
     """Work the formulas out."""
-    central = mechanism_for(shards) == CENTRAL
+    central = mechanism_for(shards) == CENTRAL_COUNTS
     epsilon = Fraction(EPSILON) / (2 if central else 1)
     offset = StableThreshold.of(PrivacyParameters.of(float(epsilon), DELTA)).offset
     a = float(np.exp(-float(epsilon)))
@@ -131,8 +139,7 @@ def seen(items: npt.NDArray[np.int64], true: Mapping[Label, int], shards: int, c
         parts.append(part)
     sharded = dptop.Sharded(parts)
     planned = plan(Request(epsilon=EPSILON, delta=DELTA), sharded)
-    snapshot = sharded._snapshot()
-    releases = [planned.publish(snapshot, seed).rows for seed in range(RELEASES)]
+    releases = [planned.publish(sharded._snapshot(), seed).rows for seed in range(RELEASES)]
     counts: dict[Label, list[int]] = {}
     for rows in releases:
         for row in rows:
@@ -150,6 +157,53 @@ def seen(items: npt.NDArray[np.int64], true: Mapping[Label, int], shards: int, c
         labels=statistics.fmean(len(rows) for rows in releases),
         beyond=statistics.fmean(any(not r.low <= true[r.item] <= r.high for r in rows) for rows in releases),
     )
+
+
+class AtTheCentre(NamedTuple):
+    """Peak memory of a process that releases shards, above what it had before the first of them came, in bytes.
+
+    Attributes:
+        shards: how many.
+        summaries: once all are there.
+        release: after the release.
+    """
+
+    shards: int
+    summaries: int
+    release: int
+
+
+def at_the_centre(shards: int) -> AtTheCentre:
+    """Read full shards from their saved form and release them. Run in a process of its own."""
+    before, parts = peak(), []
+    for _ in range(shards):
+        part = dptop.SpaceSaving(CAPACITY_AT_THE_CENTRE)
+        part.extend(np.arange(CAPACITY_AT_THE_CENTRE))
+        parts.append(dptop.SpaceSaving.from_bytes(part.to_bytes()))
+    summaries = peak()
+    dptop.release(dptop.Sharded(parts), epsilon=EPSILON, delta=DELTA)
+    return AtTheCentre(shards, summaries - before, peak() - before)
+
+
+def peak() -> int:
+    """Return the most memory that this process ever had, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def centres() -> Iterator[tuple[str, ...]]:
+    """Yield the memory of the centre, each measured in a process of its own."""
+    for shards in SHARDS_AT_THE_CENTRE:
+        with multiprocessing.get_context("spawn").Pool(1) as process:
+            found = process.apply(at_the_centre, (shards,))
+        counters = shards * CAPACITY_AT_THE_CENTRE
+        yield (
+            f"{shards}",
+            f"{counters:,}",
+            _megabytes(found.summaries),
+            _megabytes(found.release),
+            f"{found.summaries / counters:.0f}",
+            f"{found.release / counters:.0f}",
+        )
 
 
 def worked_out() -> Iterator[tuple[str, ...]]:
@@ -200,11 +254,14 @@ def page() -> str:
     here = (
         *("capacity", "shards", "form", "memory", "saved", "noise", "above", "below", "missed", "labels", "beyond"),
     )
+    centre = ("shards", "counters", "summaries", "with the release", "bytes a counter", "with the release")
     return INTRODUCTION + "\n".join(
         (
             "## 10^12 items, by the formulas\n\n" + table(of_a_day, worked_out()),
             f"## {LENGTH:,} items of Zipf {SKEW:g} over {LABELS:,} labels: seen / by the formula\n\n" + CHECKED,
             table(here, checked(stream())),
+            f"## Memory at the centre, seen, of shards with {CAPACITY_AT_THE_CENTRE:,} integers each\n\n" + CENTRE,
+            table(centre, centres()),
         )
     )
 

@@ -18,6 +18,7 @@ import contextlib
 import fcntl
 import importlib
 import io
+import multiprocessing
 import os
 import random
 import shutil
@@ -28,7 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dptop import noise
-from dptop.cli import main
+from dptop.cli import main, parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,9 +60,10 @@ def watch(die_at: int, log: Path) -> None:
             subject = Path(os.fsdecode(arguments[0])).name if isinstance(arguments[0], (str, bytes, Path)) else ""
             if name == "fsync":
                 subject = "folder" if Path(f"/dev/fd/{arguments[0]}").is_dir() else "file"
-            step(f"before {called} {subject}".strip())
+            verb = "unlock" if arguments[1:] == (fcntl.LOCK_UN,) else called
+            step(f"before {verb} {subject}".strip())
             result = real(*arguments, **options)
-            step(f"after {called} {subject}".strip())
+            step(f"after {verb} {subject}".strip())
             return result
 
         setattr(module, name, call)
@@ -119,15 +121,15 @@ def mark_in_place() -> None:
 
 
 def lock_nothing() -> None:
-    """Let every process have every lock, and come to the marking at the same time."""
+    """Let every process have every lock, and let all go on together once all have seen their file in its place."""
     fcntl.flock = lambda *_: None
-    real = commands.mark
+    real, all_together = parts._same_file, multiprocessing.get_context("fork").Barrier(TOGETHER)
 
-    def slow(found: Any) -> None:
-        time.sleep(0.05)
-        real(found)
+    def meet(*arguments: Any) -> None:
+        real(*arguments)
+        all_together.wait(timeout=60)
 
-    commands.mark = slow
+    parts._same_file = meet  # type: ignore[assignment] # the same arguments, passed on
 
 
 BROKEN = {"mark-late": mark_late, "mark-in-place": mark_in_place, "lock-nothing": lock_nothing}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 import dptop
-from dptop.mechanism import CENTRAL, LOCAL_SUMS
+from dptop.mechanism import CENTRAL_COUNTS, LOCAL_SUMS
 
 ASK: Final[dict[str, Any]] = {"epsilon": 1.0, "delta": 1e-6}
-FORMS: Final = (LOCAL_SUMS, CENTRAL)
+FORMS: Final = (LOCAL_SUMS, CENTRAL_COUNTS)
 
 
 def weighed(counts: dict[Any, int], capacity: int = 100, **parameters: Any) -> dptop.SpaceSaving:

@@ -11,7 +11,7 @@ import pytest
 import dptop
 from dptop import _native
 from dptop.envelope.binomial import majority
-from dptop.privacy import LedgerRecord
+from dptop.ledger import LedgerRecord
 from foreign_oracles import Exact
 
 ASK: dict[str, Any] = {"epsilon": 4.0, "delta": 1e-6}

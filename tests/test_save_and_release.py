@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import dptop
+from dptop.cli.parts import locked_parts, mark
+from dptop.ledger import Spent
 from dptop.locks import held
-from dptop.parts import locked_parts, mark
-from dptop.privacy import PrivacyParameters, Spent
+from dptop.privacy import PrivacyParameters
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 ASK: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
@@ -57,6 +59,47 @@ def test_another_summary_takes_the_place_of_a_part(tmp_path: Path) -> None:
     assert released(path).returncode == 0
     counted("b").save(path)
     assert released(path).stdout.splitlines()[1].startswith("b,")
+
+
+def flipped(data: bytes) -> bytes:
+    return data[:-1] + bytes([data[-1] ^ 1])
+
+
+def of_a_later_version(data: bytes) -> bytes:
+    return data[:8] + b"\2\0" + data[10:]
+
+
+@pytest.mark.parametrize("damage", [flipped, of_a_later_version, lambda data: data[:-1]], ids=["bit", "version", "cut"])
+def test_a_saved_summary_that_cannot_be_read_is_not_replaced(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    """It may be a part that was released, and nobody knows."""
+    path = tmp_path / "part.dptop"
+    summary = counted()
+    summary.save(path)
+    assert released(path).returncode == 0
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(dptop.CorruptSummary):
+        dptop.load(path)
+    before = path.read_bytes()
+    with pytest.raises(dptop.SourceError, match="cannot be read is not replaced"):
+        summary.save(path)
+    assert path.read_bytes() == before
+
+
+def test_what_cannot_be_opened_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither is a file that the system does not hand over; one that is no saved summary is."""
+    path = tmp_path / "part.dptop"
+    path.write_bytes(b"a log, say")
+    summary = counted()
+    summary.save(path)
+    with monkeypatch.context() as refusing:
+        refusing.setattr("dptop.locks.opened", refused)
+        with pytest.raises(dptop.SourceError, match=r"cannot be read \(Permission denied\)"):
+            summary.save(path)
+    assert released(path).returncode == 0
+
+
+def refused(path: Path, access: int) -> int | None:
+    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path), access)
 
 
 def test_a_save_waits_for_the_release_of_what_it_replaces(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 import dptop
 from dptop.label import ShortenedLabel, largest_first
+from dptop.ledger import Ledger
 from dptop.oracle import LinearSketch
-from dptop.privacy import Ledger
 from saved_form_cases import EXPECTED, FOLDER, label, noise, pairs, saved, spent
 from saved_form_reader import INTEGERS, partition_of, read, signed_cells
 

@@ -21,7 +21,7 @@ import pytest
 
 import dptop
 from containers import arrow_file, parquet
-from dptop.privacy import Ledger
+from dptop.ledger import Ledger
 from saved import refused_in_little_memory, sealed
 from saved_form_cases import EXPECTED, saved
 from saved_form_reader import INTEGERS, read

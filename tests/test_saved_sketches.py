@@ -15,8 +15,8 @@ import pytest
 import dptop
 from dptop import _native
 from dptop.gaussian import smallest_variance
+from dptop.ledger import Ledger
 from dptop.oracle import LinearSketch
-from dptop.privacy import Ledger
 from dptop.record import Record
 from saved import encoded, released_elsewhere
 from saved_sketches import (

@@ -14,12 +14,12 @@ import pytest
 import dptop
 from containers import summary_of
 from dptop import noise
-from dptop.mechanism import CENTRAL, LOCAL_SUMS, StableThreshold
+from dptop.mechanism import CENTRAL_COUNTS, LOCAL_SUMS, StableThreshold
+from dptop.noise import COUNTS_SEED, NEXT_SHARD
 from dptop.privacy import exact_epsilon
 from dptop.reference import sharded as reference
 from dptop.reference import stable_threshold
 from dptop.release import sharded
-from dptop.release.sharded import COUNTS_SEED
 from dptop.tie import Tie
 from shard_makers import ASK, FORMS, shards_of, weighed
 
@@ -55,9 +55,9 @@ def test_both_forms_are_those_of_the_twin(
     selection = whole if form == LOCAL_SUMS else Fraction(math.floor(whole / 2 * 2**32), 2**32)
     sizes = [-(-s["capacity"] // s.get("partitions", 1)) for s in shapes for _ in range(s.get("partitions", 1))]
     raw = [[(m, c, part._labels(p, range(len(c)))) for p, (m, c) in enumerate(part._snapshot()[1])] for part in parts]
-    draws = iter(noise.draw(selection, sum(1 + len(c) for tables in raw for _, c, _ in tables), 23))
     tables = []
-    for part, of_part in zip(parts, raw, strict=True):
+    for number, (part, of_part) in enumerate(zip(parts, raw, strict=True)):
+        draws = iter(noise.draw(selection, sum(1 + len(c) for _, c, _ in of_part), 23 + number * NEXT_SHARD))
         offset = stable_threshold.smallest_offset(selection, Decimal("1e-3"), part.tie)
         tables.append(
             [
@@ -132,7 +132,7 @@ def test_a_shard_that_did_not_select_a_label_adds_nothing(form: str) -> None:
 
 def test_the_form_goes_by_the_number_of_shards() -> None:
     """Up to four shards, or with every label in one shard, local sums; above that central counts."""
-    cases = [(1, "as-stored", LOCAL_SUMS), (4, "as-stored", LOCAL_SUMS), (5, "as-stored", CENTRAL)]
+    cases = [(1, "as-stored", LOCAL_SUMS), (4, "as-stored", LOCAL_SUMS), (5, "as-stored", CENTRAL_COUNTS)]
     for number, partition, form in (*cases, (5, "label", LOCAL_SUMS)):
         result = dptop.release(dptop.Sharded(shards_of(number), partition), **ASK)
         assert result.mechanism == form
@@ -152,8 +152,8 @@ def test_noise_of_both_forms_meets_at_four_shards() -> None:
     for epsilon in (Fraction(1, 4), Fraction(1), Fraction(2)):
         ratio = variance(epsilon / 2) / variance(epsilon)
         assert ratio == pytest.approx(2 + 2 * math.cosh(epsilon / 2), rel=1e-9)
-        assert ratio > sharded.FEW
-    assert variance(Fraction(1, 8)) / variance(Fraction(1, 4)) < sharded.FEW + 1
+        assert ratio > sharded.MOST_SUMMED
+    assert variance(Fraction(1, 8)) / variance(Fraction(1, 4)) < sharded.MOST_SUMMED + 1
 
 
 @pytest.mark.usefixtures("silent")
@@ -189,7 +189,8 @@ def test_what_a_release_spends_is_the_total(form: str, monkeypatch: pytest.Monke
     result = dptop.release(parts, epsilon=2.0, delta=1e-6, mechanism=form, share=0.1, max_contributions=2)
     length, labels = Fraction(math.floor(Fraction(1, 50) * 2**32), 2**32), sorted(asked)[1:]
     assert min(asked) == length
-    assert len(labels) == (1 if form == LOCAL_SUMS else 2)
+    assert len(labels) == (3 if form == LOCAL_SUMS else 4)  # in each shard; each item is in one
+    labels = labels[2:]
     assert sum(labels) + length == 1
     assert (result.epsilon, result.parameters["item_epsilon"]) == (2.0, 1.0)
 
@@ -230,5 +231,5 @@ def test_a_thousand_shards(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_noise_of_central_counts_does_not_grow_with_the_shards() -> None:
     """Of a hundred shards a count errs by the noise of one draw: no more than 40 but once in 10^8."""
     result = dptop.release(dptop.Sharded(shards_of(100)), epsilon=1.0, delta=1e-6)
-    assert result.mechanism == CENTRAL
+    assert result.mechanism == CENTRAL_COUNTS
     assert abs(result[0].count - 100_000) <= 40, "false once in 10^8, so look for a cause"

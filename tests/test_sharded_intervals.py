@@ -61,13 +61,13 @@ def test_intervals_hold_for_all_labels_at_once(form: str, partition: str) -> Non
 
 
 def forget_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sharded.Shards, "ceilings", lambda self, selected, reach: [0] * len(self.stables))
+    monkeypatch.setattr(sharded.Shards, "ceilings", lambda self, minima, reach: [0] * len(self.stables))
 
 
 def forget_the_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
-    def ceilings(self: sharded.Shards, selected: Any, reach: int) -> list[int]:
+    def ceilings(self: sharded.Shards, minima: list[list[int]], reach: int) -> list[int]:
         del self
-        return [max(0, reach + max(minimum for minimum, _ in of_shard)) for of_shard in selected]
+        return [max(0, reach + max(of_shard)) for of_shard in minima]
 
     monkeypatch.setattr(sharded.Shards, "ceilings", ceilings)
 

@@ -10,7 +10,7 @@ import pytest
 import dptop
 from containers import SECRET
 from dptop import noise
-from dptop.mechanism import CENTRAL, LOCAL_SUMS
+from dptop.mechanism import CENTRAL_COUNTS, LOCAL_SUMS
 from shard_makers import ASK, FORMS, shards_of, weighed
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def test_nothing_is_spent_where_parameters_are_refused() -> None:
         {"epsilon": -1},
         {"mechanism": "stable-threshold"},
         {"mechanism": "paper", "share": 0.1},
-        {"epsilon": 2.0**-20, "max_contributions": 2**12, "mechanism": CENTRAL},
+        {"epsilon": 2.0**-20, "max_contributions": 2**12, "mechanism": CENTRAL_COUNTS},
         {"noise": "laplace"},
         {"labels": ["a"]},
     ]

@@ -11,8 +11,11 @@ import pyarrow
 import pytest
 
 import dptop
-from dptop import spark, spark_executor
-from dptop.spark_executor import PIECES, Counting
+from dptop import spark
+from dptop.spark import job
+from dptop.spark import pieces as protocol
+from dptop.spark.executor import Counting
+from dptop.spark.pieces import PIECES, Piece, shards_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,11 +46,11 @@ def batches(*items: Any) -> list[pyarrow.RecordBatch]:
     return [pyarrow.RecordBatch.from_pydict({"label": pyarrow.array(part)}) for part in items]
 
 
-def sent(partition: int, *items: Any, counting: Counting | None = None) -> list[spark.Piece]:
+def sent(partition: int, *items: Any, counting: Counting | None = None) -> list[Piece]:
     """Return what the executor of a partition yields, as the driver has it."""
     counting = counting or Counting(10, SECRET)
     Task.number = partition
-    rows: list[spark.Piece] = []
+    rows: list[Piece] = []
     for batch in counting.summarise(iter(batches(*items))):
         rows += zip(*(column.to_pylist() for column in batch.columns), strict=True)
     return rows
@@ -57,7 +60,7 @@ def test_a_partition_is_one_summary_of_its_items() -> None:
     """In their order, over all batches, without nulls; the columns are those that Spark was told of."""
     first, second = ["a", None, "b"], ["a", "c", "d"] * 5
     counting = Counting(2, SECRET)
-    (shard,) = spark._shards(sent(0, first, second, counting=counting), counting, None)
+    (shard,) = shards_of(sent(0, first, second, counting=counting), counting, None)
     alone = dptop.SpaceSaving(2)
     alone.extend([*first, *second])
     assert shard.private_counters() == alone.private_counters()
@@ -92,14 +95,13 @@ def test_identities_are_sixteen_bytes_of_their_own() -> None:
 
 def test_a_large_summary_comes_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are put together by their numbers, in whatever order they come."""
-    monkeypatch.setattr(spark_executor, "PIECE_BYTES", 50)
+    monkeypatch.setattr(protocol, "PIECE_BYTES", 50)
     pieces = sent(0, ["a", "b", "c"]) + sent(1, ["a", "d"])
     assert len(pieces) > 4
-    shards = spark._shards(reversed(pieces), Counting(10, SECRET), None)
+    shards = shards_of(reversed(pieces), Counting(10, SECRET), None)
     assert [shard.private_counters() for shard in shards] == [[("a", 1), ("b", 1), ("c", 1)], [("a", 1), ("d", 1)]]
 
 
-Piece = spark.Piece
 TORN: dict[str, Callable[[list[Piece]], list[Piece]]] = {
     "a partition is missing": lambda pieces: [piece for piece in pieces if piece[0] != 0],
     "a piece is missing": lambda pieces: pieces[1:],
@@ -117,11 +119,20 @@ def test_parts_that_are_not_whole_are_refused(
     tear: Callable[[list[Piece]], list[Piece]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each partition once, whole, and of this job, or nothing."""
-    monkeypatch.setattr(spark_executor, "PIECE_BYTES", 50)
+    monkeypatch.setattr(protocol, "PIECE_BYTES", 50)
     pieces = sent(0, ["a"]) + sent(1, ["b"])
-    assert len(spark._shards(pieces, Counting(10, SECRET), None)) == 2
+    assert len(shards_of(pieces, Counting(10, SECRET), None)) == 2
     with pytest.raises(dptop.SourceError, match="counted once, by this job"):
-        spark._shards(tear(pieces), Counting(10, SECRET), None)
+        shards_of(tear(pieces), Counting(10, SECRET), None)
+
+
+def test_more_partitions_than_a_release_takes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their number is known only after the job: no error says that nothing was spent."""
+    monkeypatch.setattr(protocol, "MAX_SHARDS", 2)
+    pieces = sent(0, ["a"]) + sent(1, ["b"])
+    assert len(shards_of(pieces, Counting(10, SECRET), None)) == 2
+    with pytest.raises(dptop.SourceError, match=r"at most 2\*\*20 .* got 3"):
+        shards_of(pieces + sent(2, ["c"]), Counting(10, SECRET), None)
 
 
 def test_partitions_whose_number_is_known_may_be_empty() -> None:
@@ -130,14 +141,14 @@ def test_partitions_whose_number_is_known_may_be_empty() -> None:
     One too many is refused, and one too few: then the shuffle was not the one that was asked for.
     """
     counting = Counting(10, SECRET)
-    shards = spark._shards([], counting, 3)
+    shards = shards_of([], counting, 3)
     assert [shard.private_counters() for shard in shards] == [[], [], []]
     assert [shard._identity for shard in shards] == [counting.identity(number) for number in range(3)]
-    assert len(spark._shards([], counting, None)) == 1
+    assert len(shards_of([], counting, None)) == 1
     with pytest.raises(dptop.SourceError):
-        spark._shards(sent(3, ["b"]), counting, 3)
+        shards_of(sent(3, ["b"]), counting, 3)
     with pytest.raises(dptop.SourceError):
-        spark._shards(sent(1, ["b"]), counting, 3)
+        shards_of(sent(1, ["b"]), counting, 3)
 
 
 def test_a_refused_item_comes_as_a_reason() -> None:
@@ -147,9 +158,9 @@ def test_a_refused_item_comes_as_a_reason() -> None:
     (batch,) = Counting(10, SECRET).summarise(rest)
     assert list(rest) == []
     ((partition, number, _, data),) = zip(*(column.to_pylist() for column in batch.columns), strict=True)
-    assert (partition, number) == (5, spark_executor.REFUSED)
+    assert (partition, number) == (5, protocol.REFUSED)
     with pytest.raises(dptop.SourceError, match=r"cannot be counted: .*Float64") as refused:
-        spark._shards([(partition, number, 1, data)], Counting(10, SECRET), None)
+        shards_of([(partition, number, 1, data)], Counting(10, SECRET), None)
     assert "1.5" not in str(refused.value)
 
 
@@ -162,9 +173,9 @@ class ConditionError(Exception):
 
 def test_an_error_is_named_without_its_text() -> None:
     """A condition is a word of capitals; anything else may be a row."""
-    assert spark._kind_of(ValueError("s3cret")) == "ValueError"
-    assert spark._kind_of(ConditionError("CAST_INVALID_INPUT")) == "ConditionError, CAST_INVALID_INPUT"
-    assert spark._kind_of(ConditionError("s3cret")) == "ConditionError"
+    assert job.kind_of(ValueError("s3cret")) == "ValueError"
+    assert job.kind_of(ConditionError("CAST_INVALID_INPUT")) == "ConditionError, CAST_INVALID_INPUT"
+    assert job.kind_of(ConditionError("s3cret")) == "ConditionError"
 
 
 def test_the_package_does_without_spark() -> None:

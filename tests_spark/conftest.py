@@ -12,9 +12,11 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
-from dptop import noise, spark, spark_executor
-from dptop.privacy import Ledger
+from dptop import noise, spark
+from dptop.ledger import Ledger
 from dptop.release import release_as
+from dptop.spark import job
+from dptop.spark.executor import Counting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from dptop.release import Request
     from dptop.report import Release
     from dptop.sharded import Sharded
+    from dptop.spark.pieces import Piece
 
 LOGGING = f"-Dlog4j2.configurationFile={(Path(__file__).parent / 'log4j2.properties').as_uri()}"
 
@@ -64,12 +67,14 @@ class Seen(NamedTuple):
     """What a release did on the driver.
 
     Attributes:
+        plans: what Spark would run for each job, in its words.
         pieces: the rows that each job brought there.
         sharded: what was released.
         draws: epsilon and number of draws, each time that noise was drawn.
     """
 
-    pieces: list[list[spark.Piece]]
+    plans: list[str]
+    pieces: list[list[Piece]]
     sharded: list[Sharded]
     draws: list[tuple[Fraction, int]]
 
@@ -77,10 +82,11 @@ class Seen(NamedTuple):
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
     """Watch the driver."""
-    found = Seen([], [], [])
-    collect, draw = spark._collected, noise.draw
+    found = Seen([], [], [], [])
+    collect, draw = job.collected, noise.draw
 
-    def collected(counted: Any) -> list[spark.Piece]:
+    def collected(counted: Any) -> list[Piece]:
+        found.plans.append(str(counted._jdf.queryExecution().executedPlan().toString()))
         found.pieces.append(collect(counted))
         return found.pieces[-1]
 
@@ -92,7 +98,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
         found.draws.append((epsilon, count))
         return draw(epsilon, count, seed)
 
-    monkeypatch.setattr(spark, "_collected", collected)
+    monkeypatch.setattr(spark, "collected", collected)
     monkeypatch.setattr(spark, "release_as", released)
     monkeypatch.setattr(noise, "draw", drawn)
     return found
@@ -115,5 +121,5 @@ class Forgetful(dict[bytes, Ledger]):
 @pytest.fixture
 def one_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give all releases one secret, so that the same counts are the same bytes, and forget that they were released."""
-    monkeypatch.setattr(spark, "Counting", lambda capacity, _: spark_executor.Counting(capacity, b"the same each time"))
+    monkeypatch.setattr(spark, "Counting", lambda capacity, _: Counting(capacity, b"the same each time"))
     monkeypatch.setattr(Ledger, "_known", Forgetful())

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 import dptop
 from dptop import spark
+from dptop.spark import frame
 from tests_spark.frames import LABELS, counted, counters, skewed, stored
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def test_by_label_partitions_are_counted_in_the_order_of_labels(session: SparkSe
     """A small table holds what the sorted rows of its partition leave in it; by default as many as a shuffle makes."""
     df = skewed(session, "string")
     spark.release(df, "item", capacity=5, epsilon=1.0, delta=1e-6, partition="label")
-    routed = stored(spark._by_label(df.select("item").toDF("label"), 3))
+    routed = stored(frame.by_label(df.select("item").toDF("label"), 3))
     assert all(items == sorted(items, key=str.encode) for items in routed)
     assert counters(seen.sharded[0].shards) == counters(counted(routed, 5))
 
@@ -77,11 +78,13 @@ def test_noise_is_that_of_one_release(session: SparkSession, seen: Seen) -> None
     df = skewed(session, "int", partitions=6)
     result = spark.release(df, "item", capacity=MANY, epsilon=1.0, delta=1e-6)
     held = [dict(found) for found in counters(seen.sharded[0].shards)]
-    to_select = sum(1 + len(found) for found in held)
-    assert seen.draws == [(Fraction(1, 2), to_select), (Fraction(1, 2), len(result))]
+    *of_shards, of_counts = seen.draws
+    to_select = [1 + len(found) for found in held]
+    assert of_shards == [(Fraction(1, 2), draws) for draws in to_select]
+    assert of_counts == (Fraction(1, 2), len(result))
     # of half of epsilon: a = e^-1/2, and P[|Z| > t] = 2 a^(t+1) / (1 + a)
     spread = 0
-    while (to_select + len(result)) * 2 * math.exp(-(spread + 1) / 2) / (1 + math.exp(-0.5)) > 1e-6:
+    while (sum(to_select) + len(result)) * 2 * math.exp(-(spread + 1) / 2) / (1 + math.exp(-0.5)) > 1e-6:
         spread += 1
     for row in result:
         exact = sum(found.get(row.item, 0) for found in held)
@@ -151,25 +154,12 @@ def test_what_a_release_says(session: SparkSession) -> None:
     assert list(stored_as.noisy_minimum) == sorted(stored_as.noisy_minimum)
 
 
-def plan_of(df: Any) -> str:
-    """Return the plan that Spark would run."""
-    return str(df._jdf.queryExecution().executedPlan().toString())
-
-
-def test_nothing_is_shuffled_after_the_summary(session: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_shuffled_after_the_summary(session: SparkSession, seen: Seen) -> None:
     """As stored there is no exchange at all; by label there is one, of a fixed number of partitions, before a sort."""
-    plans: list[str] = []
-    collect = spark._collected
-
-    def planned(df: Any) -> list[spark.Piece]:
-        plans.append(plan_of(df))
-        return collect(df)
-
-    monkeypatch.setattr(spark, "_collected", planned)
     df = skewed(session, "string")
     spark.release(df, "item", capacity=50, epsilon=1.0, delta=1e-6, max_partitions=2)
     spark.release(df, "item", capacity=50, epsilon=1.0, delta=1e-6, partition="label", max_partitions=7)
-    as_stored, by_label = plans
+    as_stored, by_label = seen.plans
     assert "Exchange" not in as_stored
     assert by_label.count("Exchange") == 1
     above, _, below = by_label.partition("Exchange hashpartitioning")
@@ -180,20 +170,12 @@ def test_nothing_is_shuffled_after_the_summary(session: SparkSession, monkeypatc
 @pytest.mark.parametrize("kind", ["bigint", "binary"])
 @pytest.mark.parametrize("before", ["groupBy", "repartition"])
 def test_a_frame_that_was_shuffled_by_the_label_is_shuffled_again(
-    session: SparkSession, monkeypatch: pytest.MonkeyPatch, kind: str, before: str
+    session: SparkSession, seen: Seen, kind: str, before: str
 ) -> None:
     """Spark would take the other shuffle for ours, and join and split its partitions by their sizes."""
-    plans: list[str] = []
-    collect = spark._collected
-
-    def planned(df: Any) -> list[spark.Piece]:
-        plans.append(plan_of(df))
-        return collect(df)
-
-    monkeypatch.setattr(spark, "_collected", planned)
     labels = session.range(300).selectExpr(f"cast(cast(id % 7 as string) as {kind}) as item")
     df = labels.groupBy("item").count() if before == "groupBy" else labels.repartition("item")
     number = int(str(session.conf.get("spark.sql.shuffle.partitions")))
     result = spark.release(df, "item", capacity=50, epsilon=1.0, delta=1e-6, partition="label", max_partitions=number)
-    assert "REPARTITION_BY_NUM" in plans[0]
+    assert "REPARTITION_BY_NUM" in seen.plans[0]
     assert len(result.noisy_minimum) == number

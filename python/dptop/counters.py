@@ -39,6 +39,11 @@ class Counters(Summary):
         return self._tables.max_label_bytes
 
     @property
+    def _table_capacity(self) -> int:
+        """How many labels one partition tracks at the most: the capacity, where there is one."""
+        return -(-self.capacity // self._tables.partitions)
+
+    @property
     def _identity(self) -> bytes:
         return self._tables.identity
 

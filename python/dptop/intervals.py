@@ -11,6 +11,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from dptop._native import MAX_LENGTH
 from dptop.noise import decay, tail
 from dptop.privacy import PRECISE, to_decimal
 from dptop.search import smallest_by_bisection
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 __all__ = [
+    "clipped",
     "given_common_noise",
     "given_release",
     "given_threshold",
@@ -302,3 +304,9 @@ def _log_at_most(epsilon: float, y: int) -> float:
     if y < 0:
         return epsilon * y - math.log1p(math.exp(-epsilon))
     return math.log1p(-math.exp(-epsilon * (y + 1)) / (1 + math.exp(-epsilon)))
+
+
+def clipped(count: int, low: int, high: int, floor: int | None = 0) -> tuple[int, int]:
+    """Return the ends within the range of counts, no true one of which is below the floor, and around the noisy one."""
+    least = -MAX_LENGTH if floor is None else floor
+    return min(count, max(least, low)), max(count, least, min(MAX_LENGTH, high))

@@ -1,4 +1,8 @@
-"""One writer at a time for a saved summary, so that nobody's mark on it is lost."""
+"""One writer at a time for a saved summary, so that nobody's mark on it is lost.
+
+A lock goes with a file and not with its path. So whoever takes one looks again whether the file is still at the path:
+whoever replaced it had the lock of the old one, and may have released what it holds.
+"""
 
 from __future__ import annotations
 
@@ -10,76 +14,104 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from dptop.atomic import reason
 from dptop.errors import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["held", "is_at"]
+__all__ = ["held", "is_at", "let_go", "opened", "take"]
 
 PATIENCE: Final = 10.0
 """Seconds that a save waits for the release of what it would replace."""
 PAUSE: Final = 0.05
 
 
-@contextlib.contextmanager
-def held(path: str | os.PathLike[str]) -> Iterator[int | None]:
-    """Hold the lock of the file at a path, which goes with the file and not with the path; give its descriptor.
-
-    None where there is no regular file that can be read. Where the file system has no locks the file is given without
-    one: what it says was spent is still read.
+def opened(path: str | os.PathLike[str], access: int) -> int | None:
+    """Return a descriptor of the regular file at a path. Others are None: a pipe would wait, or tell its reader.
 
     Raises:
-        SourceError: another process held it for too long.
+        OSError: it cannot be opened so.
     """
-    deadline = time.monotonic() + PATIENCE
-    while (descriptor := _opened(path)) is not None:
-        try:
-            if _take(descriptor) and is_at(descriptor, Path(path)):
-                yield descriptor
-                return
-        finally:
-            with contextlib.suppress(OSError):  # a process that was forked meanwhile would go on to hold it
-                fcntl.flock(descriptor, fcntl.LOCK_UN)
-            os.close(descriptor)
-        if time.monotonic() > deadline:  # replaced again and again, or never let go
-            raise SourceError(f"{path!s}: another process is releasing or saving it. Save again when that is done.")
-        time.sleep(PAUSE)
-    yield None
-
-
-def _opened(path: str | os.PathLike[str]) -> int | None:
-    """Return a descriptor of the regular file at a path; others are not opened, as a pipe would tell its reader.
-
-    For writing where that is allowed: some file systems, such as NFS, lock only those.
-    """
-    for access in (os.O_RDWR, os.O_RDONLY):
-        try:
-            if not Path(path).is_file():
-                return None
-            descriptor = os.open(path, access | os.O_CLOEXEC | os.O_NONBLOCK)
-        except (OSError, ValueError, TypeError):  # whoever writes there says what is wrong
-            continue
-        if stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return descriptor
-        os.close(descriptor)
+    if not Path(path).is_file():
+        Path(path).stat()  # says what is wrong, if anything is
+        return None
+    descriptor = os.open(path, access | os.O_CLOEXEC | os.O_NONBLOCK)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
     return None
 
 
+def take(descriptor: int) -> bool:
+    """Take the lock of a file, unless another process has it.
+
+    Raises:
+        OSError: there are no locks.
+    """
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def let_go(descriptor: int) -> None:
+    """Give the lock back and close the file.
+
+    By closing alone a process that was forked meanwhile would go on to hold it.
+    """
+    with contextlib.suppress(OSError):
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    os.close(descriptor)
+
+
 def is_at(descriptor: int, path: Path) -> bool:
-    """Return whether a file is still the one at its path: whoever replaced it had the lock of the old one."""
+    """Return whether a file is still the one at its path."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except OSError:
         return False
 
 
-def _take(descriptor: int) -> bool:
-    """Return whether the lock is free, and taken now. Where there are no locks the command releases nothing either."""
+@contextlib.contextmanager
+def held(path: str | os.PathLike[str]) -> Iterator[int | None]:
+    """Hold the lock of the file at a path; give its descriptor.
+
+    None where there is no regular file. Where the file system has no locks the file is given without
+    one: what it says was spent is still read, and the command releases nothing there.
+
+    Raises:
+        SourceError: it cannot be opened, or another process held it for too long.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while (descriptor := _readable(path)) is not None:
+        try:
+            if _take_if_any(descriptor) and is_at(descriptor, Path(path)):
+                yield descriptor
+                return
+        finally:
+            let_go(descriptor)
+        if time.monotonic() > deadline:  # replaced again and again, or never let go
+            raise SourceError(f"{path!s}: another process is releasing or saving it. Save again when that is done.")
+        time.sleep(PAUSE)
+    yield None
+
+
+def _readable(path: str | os.PathLike[str]) -> int | None:
+    """Open for writing where that is allowed: some file systems, such as NFS, lock only those."""
+    for access in (os.O_RDWR, os.O_RDONLY):
+        try:
+            return opened(path, access)
+        except (FileNotFoundError, NotADirectoryError, ValueError, TypeError):
+            return None  # nothing is there; whoever writes there says what is wrong
+        except OSError as error:
+            refused = error
+    raise SourceError(f"{path!s}: what would be replaced cannot be read ({reason(refused)}). Save to another path.")
+
+
+def _take_if_any(descriptor: int) -> bool:
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
+        return take(descriptor)
     except OSError:
-        pass  # no locks here
-    return True
+        return True

@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from dptop import _native
+from dptop._native import MAX_LENGTH
 from dptop.errors import InvalidParameter
 from dptop.privacy import EPSILON_STEP, PRECISE, to_decimal
 
@@ -30,6 +31,10 @@ __all__ = [
 ]
 
 ONE: Final = Decimal(1)
+
+LENGTH_SEED, CELLS_SEED, COUNTS_SEED, NEXT_SHARD = (parts * (MAX_LENGTH + 1) for parts in range(1, 5))
+"""Added to a seed for tests, which is below all of them: what is drawn for one purpose must not repeat what is drawn
+for another. Counters have the seed itself, and from each shard to the next one `NEXT_SHARD` is added."""
 
 ROUND_UP: Final = PRECISE.add(ONE, Decimal("1e-45"))
 """Lifts a chance above all rounding: 60 digits, of which at most 10 cancel in 1 - a, leave an error below 1e-48."""

@@ -12,7 +12,8 @@ from typing import Final
 
 from dptop._native import MAX_LENGTH
 from dptop.errors import CorruptSummary, InvalidParameter
-from dptop.privacy import ENTRY_IDENTITY_BYTES, EPSILON_STEP, Budget, LedgerRecord, PrivacyParameters, Spent
+from dptop.ledger import ENTRY_IDENTITY_BYTES, LedgerRecord, Spent
+from dptop.privacy import EPSILON_STEP, Budget, PrivacyParameters
 
 __all__ = ["Record", "saved_delta"]
 

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Final
 
 from dptop.counters import SpaceSaving
 from dptop.errors import IncompatibleSummaries, InvalidParameter
+from dptop.ledger import charge_all
 from dptop.parameters import one_of, shown
-from dptop.privacy import charge_all
+from dptop.summary import Summary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping
 
     from dptop._native import Reading
-    from dptop.privacy import Spent
+    from dptop.ledger import Spent
     from dptop.release.selection import Table
 
 __all__ = ["AS_STORED", "BY_LABEL", "PARTITIONS", "Sharded"]
@@ -45,10 +46,10 @@ class Sharded:
             intervals are shorter then. The guarantee does not rest on it.
 
     Raises:
-        InvalidParameter: no shard, something else than a `SpaceSaving`, or one shard twice, perhaps as a copy; or
-            lengths that sum to more than 2^63 - 1.
-        IncompatibleSummaries: shards hold labels of different kinds, or have different `max_label_bytes`. Both are for
-            whoever may see all of them: they tell of what these hold. `release` asks again, before it spends anything.
+        InvalidParameter: no shard, something that is no summary, or one shard twice, perhaps as a copy.
+        IncompatibleSummaries: a summary that is no `SpaceSaving`; shards that hold labels of different kinds, or have
+            different `max_label_bytes`. The last two are for whoever may see all of them: they tell of what these hold.
+            `release` asks again, before it spends anything.
 
     Source: docs/privacy.md section 17.
 
@@ -75,29 +76,11 @@ class Sharded:
                 f"shards must be one SpaceSaving or more, at most 2**20; got {len(self._shards)}. Count each shard with"
                 " a SpaceSaving of its own."
             )
-        for shard in self._shards:
-            if not isinstance(shard, SpaceSaving):
-                raise InvalidParameter(
-                    f"a shard must be a SpaceSaving; got {shown(type(shard).__name__)}. Others have no proof here;"
-                    " linear sketches merge instead."
-                )
-        if len({shard._identity for shard in self._shards}) < len(self._shards):
-            raise InvalidParameter(
-                "each shard must be another part of the stream; got one of them twice, or a copy of it. Leave it out."
-            )
         self._compatible()
 
     def _compatible(self) -> None:
-        limits = {shard.max_label_bytes for shard in self._shards}
-        if len(limits) > 1:
-            raise IncompatibleSummaries(
-                f"shards must have one max_label_bytes, so that a label is the same in all; got {sorted(limits)}. Count"
-                " again with one."
-            )
-        if len({shard._tables.kind for shard in self._shards} - {None}) > 1:
-            raise IncompatibleSummaries(
-                "shards must hold labels of one kind: all integers, all strings or all bytes. Count again with one."
-            )
+        """Refuse shards that do not go together; asked again later, as they may have been counted into."""
+        check_shards({f"shard {number}": shard for number, shard in enumerate(self._shards)})
 
     @property
     def shards(self) -> tuple[SpaceSaving, ...]:
@@ -126,11 +109,21 @@ class Sharded:
     def _length(self) -> int:
         return sum(shard._length() for shard in self._shards)
 
-    def _snapshot(self) -> tuple[int, list[list[Table]]]:
-        """Return the length, and the tables of each shard. PRIVATE."""
-        snapshots = [shard._snapshot() for shard in self._shards]
-        self._compatible()  # an empty one may have begun since the charge, and labels of two kinds have no order
-        return sum(length for length, _ in snapshots), [tables for _, tables in snapshots]
+    def _snapshot(self) -> tuple[int, Iterator[list[Table]]]:
+        """Return the length, and the tables of each shard when it is asked for: as Python numbers they are large.
+
+        Whoever counts meanwhile makes the release fail, by the length that it asks for again. PRIVATE.
+        """
+        return self._length(), self._tables()
+
+    def _tables(self) -> Iterator[list[Table]]:
+        kinds: set[str | None] = {None}
+        for shard in self._shards:
+            tables = shard._snapshot()[1]
+            kinds.add(shard._tables.kind)
+            if len(kinds) > 2:  # an empty one began since the charge, and labels of two kinds have no order
+                self._compatible()
+            yield tables
 
     def _charge(self, spent: Spent, length: int | None) -> None:
         self._compatible()  # shards may have been counted into since
@@ -139,3 +132,43 @@ class Sharded:
     def _close(self) -> None:
         for shard in self._shards:
             shard._close()
+
+
+def check_shards(shards: Mapping[str, object]) -> list[SpaceSaving]:
+    """Return summaries as shards of one stream, or refuse them.
+
+    Args:
+        shards: by what errors call them.
+
+    Raises:
+        InvalidParameter, IncompatibleSummaries: as `Sharded`.
+    """
+    checked: list[SpaceSaving] = []
+    identities: dict[bytes, str] = {}
+    limits: dict[int, str] = {}
+    kinds: dict[str, str] = {}
+    for name, shard in shards.items():
+        if not isinstance(shard, Summary):
+            raise InvalidParameter(
+                f"{name}: a shard must be a SpaceSaving; got {shown(type(shard).__name__)}. Count it with one."
+            )
+        if not isinstance(shard, SpaceSaving):
+            raise IncompatibleSummaries(
+                f"{name}: summaries that are released together must be SpaceSaving, as for others nothing is proved;"
+                f" got {type(shard).__name__}. Release it by itself, or count again."
+            )
+        if (first := identities.setdefault(shard._identity, name)) != name:
+            raise InvalidParameter(
+                f"{name}: each shard must be another part of the stream; got a copy of {first}. Leave it out."
+            )
+        limits.setdefault(shard.max_label_bytes, name)
+        if shard._tables.kind is not None:
+            kinds.setdefault(shard._tables.kind, name)
+        for rule, found in (("max_label_bytes, so that a label is the same in all", limits), ("kind of labels", kinds)):
+            if len(found) > 1:
+                (one, first), (other, _) = found.items()
+                raise IncompatibleSummaries(
+                    f"{name}: shards must have one {rule}; got {other} here and {one} in {first}. Count again with one."
+                )
+        checked.append(shard)
+    return checked

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Final, Self
 from dptop._native import MAX_LABEL_BYTES, MAX_THREADS, MIN_LABEL_BYTES, Reading
 from dptop.atomic import reason, replacing
 from dptop.errors import CorruptSummary, InvalidParameter, SourceError
+from dptop.ledger import Ledger
 from dptop.locks import held
 from dptop.parameters import whole_number
-from dptop.privacy import Budget, Ledger
+from dptop.privacy import Budget
 from dptop.record import Record
 from dptop.source import open_labels, read_weights, rereadable
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
 
-    from dptop.privacy import Spent
+    from dptop.ledger import Spent
 
 __all__ = ["Summary", "label_limit", "load", "saved_bytes", "thread_count"]
 
@@ -219,11 +220,12 @@ class Summary(ABC):
         `dptop release`, is spent for this summary too.
 
         Raises:
-            SourceError: the file cannot be written, or another process is releasing it.
+            SourceError: the file cannot be written, another process is releasing it, or it holds a saved summary that
+                cannot be read, so that nobody knows what was spent on it.
         """
         with held(path) as old:
             if old is not None:
-                _unite_with(old)
+                _unite_with(path, old)
             with replacing(path, private=True) as file:
                 file.write(self.to_bytes())
 
@@ -237,10 +239,24 @@ class Summary(ABC):
         return type(self).from_bytes, (self.to_bytes(),)
 
 
-def _unite_with(descriptor: int) -> None:
+def _unite_with(path: str | os.PathLike[str], descriptor: int) -> None:
     """Take what a saved summary says was spent into this process's ledger of its stream; other files say nothing."""
-    with contextlib.suppress(OSError, CorruptSummary), open(descriptor, "rb", closefd=False) as file:
-        Summary.from_bytes(saved_bytes(file))
+    try:
+        with open(descriptor, "rb", closefd=False) as file:
+            data = saved_bytes(file)
+    except OSError as error:
+        raise SourceError(
+            f"{path!s}: what would be replaced cannot be read ({reason(error)}). Save to another path."
+        ) from None
+    if not data.startswith(SAVED_MAGIC):
+        return
+    try:
+        Summary.from_bytes(data)
+    except CorruptSummary:
+        raise SourceError(
+            f"{path!s}: a saved summary that cannot be read is not replaced, as it may say what was spent on this"
+            " stream. Save to another path, or remove it."
+        ) from None
 
 
 def saved_bytes(file: BinaryIO) -> bytes:

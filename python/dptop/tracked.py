@@ -14,10 +14,10 @@ from dptop._native import MAX_LABEL_BYTES
 from dptop.counters import capacity_of, plain_labels
 from dptop.errors import CorruptSummary, InvalidParameter
 from dptop.label import largest_first
+from dptop.ledger import LedgerRecord
 from dptop.noise_record import noise_to_bytes
 from dptop.oracle import NO_BUDGET, CountMin, FrequencyOracle, LinearSketch, NoisyAtRelease
 from dptop.parameters import one_of
-from dptop.privacy import LedgerRecord
 from dptop.record import Record
 from dptop.source import read_both_weights
 from dptop.summary import Summary

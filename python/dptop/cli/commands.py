@@ -10,13 +10,12 @@ import dptop
 from dptop.cli import options as option
 from dptop.cli.counting import SUMMARIES, Inputs, empty_summary
 from dptop.cli.output import check_place, destination, interruption, say
-from dptop.errors import IncompatibleSummaries, InvalidParameter, SourceError
+from dptop.cli.parts import Part, locked_parts, mark
+from dptop.errors import InvalidParameter, SourceError
 from dptop.mechanism import ENVELOPE
 from dptop.parameters import one_of, shown
-from dptop.parts import Part, locked_parts, mark
-from dptop.privacy import Spent
 from dptop.release import Request, plan, release_as
-from dptop.sharded import PARTITIONS
+from dptop.sharded import PARTITIONS, check_shards
 from dptop.tracked import ESTIMATES
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode="markdown")  # joins the lines below
@@ -142,8 +141,9 @@ def release(
     write = destination(output, json=json, table=table, apart_from=parts)
     with interruption("nothing was released, but parts may be marked as spent."), locked_parts(parts) as found:
         together = _together(found, partition)
+        plan(request, together)  # tells first what no part could be released with
         for part in found:
-            part.check(Spent(request.total, request.max_contributions), request.length)
+            part.check(request.spent, request.length)
         result = release_as(request, together, on_charged=lambda: mark(found))
     with interruption("the release is spent, and some of the result may be out."):
         try:
@@ -157,20 +157,7 @@ def _together(parts: list[Part], partition: str) -> dptop.Summary | dptop.Sharde
     """Return what the parts are released as: one by itself, several as shards of one stream."""
     if len(parts) == 1:
         return parts[0].summary
-    shards: list[dptop.SpaceSaving] = []
-    names: dict[bytes, str] = {}
-    for part in parts:
-        if first := names.get(part.summary._identity):
-            raise InvalidParameter(
-                f"{part.name}: each part must be another part of the stream; this is a copy of {first}. Leave it out."
-            )
-        names[part.summary._identity] = part.name
-        if not isinstance(part.summary, dptop.SpaceSaving):
-            raise IncompatibleSummaries(
-                f"{part.name}: parts that are released together must be of space-saving; this is a"
-                f" {type(part.summary).__name__}. Release it by itself, or count again with --summary space-saving."
-            )
-        shards.append(part.summary)
+    shards = check_shards({part.name: part.summary for part in parts})  # errors with the names of files
     return dptop.Sharded(shards, partition)
 
 

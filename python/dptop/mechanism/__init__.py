@@ -13,7 +13,7 @@ from dptop.mechanism.sketch_noise import GAUSSIAN, LAPLACE, NOISES, SketchNoise
 from dptop.mechanism.stable import StableThreshold
 
 __all__ = [
-    "CENTRAL",
+    "CENTRAL_COUNTS",
     "ENVELOPE",
     "GAUSSIAN",
     "LAPLACE",
@@ -41,7 +41,7 @@ ENVELOPE: Final = "envelope"
 SELECTED: Final = "selected"
 PUBLIC_LABELS: Final = "public-labels"
 LOCAL_SUMS: Final = "local-sums"
-CENTRAL: Final = "central-counts"
+CENTRAL_COUNTS: Final = "central-counts"
 MECHANISMS: Final = (
     STABLE,
     PAPER,
@@ -51,6 +51,6 @@ MECHANISMS: Final = (
     ENVELOPE,
     PUBLIC_LABELS,
     LOCAL_SUMS,
-    CENTRAL,
+    CENTRAL_COUNTS,
 )
 """What a release calls each of them."""

@@ -13,7 +13,7 @@ from dptop.counters import MisraGries, SpaceSaving
 from dptop.errors import InvalidParameter, SourceError
 from dptop.label import label_order
 from dptop.mechanism import (
-    CENTRAL,
+    CENTRAL_COUNTS,
     ENVELOPE,
     LOCAL_SUMS,
     MISRA_GRIES,
@@ -25,7 +25,6 @@ from dptop.mechanism import (
 )
 from dptop.oracle import LinearSketch
 from dptop.parameters import whole_number
-from dptop.privacy import Spent
 from dptop.release.misra_gries import by_published_threshold, by_smallest_threshold
 from dptop.release.public_labels import by_public_labels
 from dptop.release.request import Request
@@ -49,7 +48,7 @@ PLANS: dict[type[Any], dict[str, Callable[[Request, Any], Plan]]] = {
     MisraGries: {MISRA_GRIES: by_smallest_threshold, MISRA_GRIES_PUBLISHED: by_published_threshold},
     Tracked: {SELECTED: by_selection, ENVELOPE: by_envelope},
     LinearSketch: {PUBLIC_LABELS: by_public_labels},
-    Sharded: {LOCAL_SUMS: by_local_sums, CENTRAL: by_central_counts},
+    Sharded: {LOCAL_SUMS: by_local_sums, CENTRAL_COUNTS: by_central_counts},
 }
 """The mechanisms of each summary by name, the default first."""
 
@@ -161,7 +160,7 @@ def _best(summary: Summary | Sharded, first: str) -> str:
     if isinstance(summary, Tracked) and summary.candidates == ESTIMATES:
         return ENVELOPE
     if isinstance(summary, Sharded) and not sums_locally(summary):
-        return CENTRAL
+        return CENTRAL_COUNTS
     return first
 
 
@@ -185,7 +184,7 @@ def release_as(
             "a summary is released only if its stream was read to the end; this one is being read, or was cut"
             " short. Wait for every extend(), or count the stream again with a new summary."
         )
-    summary._charge(Spent(request.total, request.max_contributions), request.length)
+    summary._charge(request.spent, request.length)
     snapshot = summary._snapshot()
     length = snapshot[0]
     bound = MAX_LENGTH if request.length is None else request.length  # shards may have more, together

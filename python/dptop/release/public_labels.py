@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from dptop import _native
 from dptop._native import MAX_LENGTH, Reading
 from dptop.errors import InvalidParameter, UnsupportedLabel
+from dptop.intervals import clipped
 from dptop.mechanism import PUBLIC_LABELS
 from dptop.oracle import CountMin, CountSketch
 from dptop.release.publication import Facts, Plan, Published, length_in_words, share_fact
 from dptop.release.sketch import (
     BY_HASHES,
     around,
-    clipped,
     error_of,
     noise_fact,
     noise_of,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from dptop import noise
 from dptop._native import MAX_LENGTH
 from dptop.errors import InvalidParameter
+from dptop.ledger import Spent
 from dptop.mechanism import MECHANISMS, NOISES, PAPER, LengthBound
 from dptop.parameters import as_written, one_of, real_number, shown, whole_number
 from dptop.privacy import PRECISE, PrivacyParameters, floor_epsilon, per_item
@@ -52,8 +53,7 @@ class Split:
         """Return the declared length, or else the noisy one, which is drawn here."""
         if self.declared is not None:
             return PublicLength(self.declared, None)
-        # a seed of its own: seeded noise must not repeat that of the counts
-        own_seed = None if seed is None else seed + MAX_LENGTH + 1
+        own_seed = None if seed is None else seed + noise.LENGTH_SEED
         noisy = length + noise.draw(self.length_epsilon, 1, own_seed)[0]
         if self.length_delta:
             return PublicLength(LengthBound(self.length_epsilon, self.length_delta).above(noisy), noisy)
@@ -115,6 +115,11 @@ class Request:
         elif not isinstance(self.simultaneous, bool):
             raise InvalidParameter(f"simultaneous must be True or False; got {shown(self.simultaneous)}. Choose one.")
         return values
+
+    @property
+    def spent(self) -> Spent:
+        """What a ledger is charged with."""
+        return Spent(self.total, self.max_contributions)
 
     def split(self, *, bounds_length: bool = False) -> Split:
         """Return what labels and length may spend.

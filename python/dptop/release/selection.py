@@ -8,7 +8,6 @@ from dptop import noise
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from fractions import Fraction
 
     from dptop.mechanism import StableThreshold
 
@@ -30,18 +29,18 @@ class Selected(NamedTuple):
     counts: dict[int, int]
 
 
-def select(tables: Iterable[tuple[StableThreshold, Table]], epsilon: Fraction, seed: int | None) -> list[Selected]:
+def select(stable: StableThreshold, tables: Iterable[Table], seed: int | None) -> list[Selected]:
     """Return what passes of each table: Z_0 for its minimum and one Z_x for each counter, all fresh.
 
     Args:
-        tables: each with the mechanism for its tie rule; all have the same epsilon.
-        epsilon: that of the mechanisms.
+        stable: the mechanism of all of them, which owns the noise and the threshold.
+        tables: one for each partition.
         seed: for tests.
     """
     tables = list(tables)
-    draws = iter(noise.draw(epsilon, sum(1 + len(counts) for _, (_, counts) in tables), seed))
+    draws = iter(noise.draw(stable.epsilon, sum(1 + len(counts) for _, counts in tables), seed))
     found = []
-    for stable, (minimum, counts) in tables:
+    for minimum, counts in tables:
         noisy_minimum = minimum + next(draws)
         noisy = [count + next(draws) for count in counts]
         found.append(Selected(noisy_minimum, {x: v for x, v in enumerate(noisy) if stable.keeps(v, noisy_minimum)}))

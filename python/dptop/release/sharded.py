@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from decimal import Decimal
+from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dptop import noise
-from dptop._native import MAX_LENGTH
 from dptop.errors import InvalidParameter
-from dptop.intervals import simultaneous_difference_quantile, simultaneous_quantile
+from dptop.intervals import clipped, simultaneous_difference_quantile, simultaneous_quantile
 from dptop.label import Label, label_order
-from dptop.mechanism import CENTRAL, LOCAL_SUMS, StableThreshold
+from dptop.mechanism import CENTRAL_COUNTS, LOCAL_SUMS, StableThreshold
 from dptop.privacy import PRECISE, PrivacyParameters, floor_epsilon
 from dptop.release.publication import (
     DISCRETE_LAPLACE,
@@ -23,26 +23,23 @@ from dptop.release.publication import (
     share_fact,
 )
 from dptop.release.selection import select
-from dptop.release.sketch import clipped
 from dptop.report import Row
-from dptop.sharded import AS_STORED, Sharded
+from dptop.sharded import AS_STORED, BY_LABEL, Sharded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from dptop.release.request import Request, Split
-    from dptop.release.selection import Selected, Table
+    from dptop.release.selection import Table
 
 __all__ = ["by_central_counts", "by_local_sums", "sums_locally"]
 
-FEW: Final = 4
+MOST_SUMMED: Final = 4
 """Shards up to which sums of noisy counters spread no more than counts with noise for half of epsilon, which have the
 variance of 2 + 2 cosh(epsilon/2) noisy counters: of four, or more if epsilon is large (docs/privacy.md section 17)."""
-COUNTS_SEED: Final = 3 * (MAX_LENGTH + 1)
-"""Added to a seed for tests: the noise of counts must not repeat that of the selection."""
 
-ShardsSnapshot = tuple[int, list[list[tuple[int, list[int]]]]]
-"""The length of the stream, and the tables of each shard. PRIVATE."""
+ShardsSnapshot = tuple[int, "Iterator[list[Table]]"]
+"""The length of the stream, and the tables of each shard, in their order. PRIVATE."""
 
 
 class Addend(NamedTuple):
@@ -59,6 +56,18 @@ class Addend(NamedTuple):
     counter: int
 
 
+class Chosen(NamedTuple):
+    """What the shards let pass.
+
+    Attributes:
+        minima: the noisy minimum of each table of each shard.
+        addends: PRIVATE with exact counters; for each label, what the shards that selected it add.
+    """
+
+    minima: list[list[int]]
+    addends: dict[Label, list[Addend]]
+
+
 class Shards:
     """The shards of a release, with the mechanism that selects in each: all have the same epsilon and delta.
 
@@ -73,27 +82,31 @@ class Shards:
         self.parameters = parameters
         by_tie = {tie: StableThreshold.of(parameters, tie) for tie in {shard.tie for shard in sharded.shards}}
         self.stables = [by_tie[shard.tie] for shard in sharded.shards]
-        self.sizes = [-(-s.capacity // s.partitions) for s in sharded.shards for _ in range(s.partitions)]
+        self.sizes = [shard._table_capacity for shard in sharded.shards for _ in range(shard.partitions)]
         self.elsewhere = sharded.partition == AS_STORED and len(sharded) > 1
 
-    def selected(self, tables: list[list[Table]], seed: int | None) -> list[list[Selected]]:
-        """Return what passes of each table of each shard."""
-        in_a_row = [(stable, t) for stable, of_shard in zip(self.stables, tables, strict=True) for t in of_shard]
-        found = iter(select(in_a_row, self.parameters.epsilon, seed))
-        return [[next(found) for _ in of_shard] for of_shard in tables]
+    def choose(self, tables: Iterable[list[Table]], seed: int | None, *, exact: bool) -> Chosen:
+        """Let every shard select, one after the other: of one shard at a time all counters are here as Python numbers.
 
-    def parts(self, selected: list[list[Selected]], counters: list[list[Table]] | None) -> dict[Label, list[Addend]]:
-        """Return, for each label, what the shards that selected it add: their counters, or the noisy ones."""
-        found: defaultdict[Label, list[Addend]] = defaultdict(list)
-        for number, (shard, of_shard) in enumerate(zip(self.sharded.shards, selected, strict=True)):
-            for partition, (minimum, noisy) in enumerate(of_shard):
+        Args:
+            tables: of each shard.
+            seed: for tests.
+            exact: whether labels add their counters as they are, for noise that comes later; else the noisy ones.
+        """
+        minima: list[list[int]] = []
+        addends: defaultdict[Label, list[Addend]] = defaultdict(list)
+        for number, (shard, stable, of_shard) in enumerate(zip(self.sharded.shards, self.stables, tables, strict=True)):
+            of_its_own = None if seed is None else seed + number * noise.NEXT_SHARD
+            selected = select(stable, of_shard, of_its_own)
+            minima.append([minimum for minimum, _ in selected])
+            for partition, (minimum, noisy) in enumerate(selected):
+                counters = of_shard[partition][1] if exact else noisy
                 kept = list(noisy)
                 for x, label in zip(kept, shard._labels(partition, kept), strict=True):
-                    counter = noisy[x] if counters is None else counters[number][partition][1][x]
-                    found[label].append(Addend(number, minimum, counter))
-        return found
+                    addends[label].append(Addend(number, minimum, counters[x]))
+        return Chosen(minima, addends)
 
-    def ceilings(self, selected: list[list[Selected]], reach: int) -> list[int]:
+    def ceilings(self, minima: list[list[int]], reach: int) -> list[int]:
         """Return what each shard may have of a label that it did not select, if no draw of it is below -reach.
 
         The label's counter is at most u + offset + reach, or it is not tracked and occurred at most m <= u + reach
@@ -102,14 +115,13 @@ class Shards:
         if not self.elsewhere:
             return [0] * len(self.sharded)
         return [
-            max(0, stable.offset + reach + max(minimum for minimum, _ in of_shard))
-            for stable, of_shard in zip(self.stables, selected, strict=True)
+            max(0, stable.offset + reach + max(of_shard)) for stable, of_shard in zip(self.stables, minima, strict=True)
         ]
 
 
 def sums_locally(sharded: Sharded) -> bool:
-    """Return whether the sum of noisy counters is the better release: few shards, or one of them for each label."""
-    return sharded.partition != AS_STORED or len(sharded) <= FEW
+    """Return whether noisy counters are summed by default: few shards, or one of them for each label."""
+    return sharded.partition != AS_STORED or len(sharded) <= MOST_SUMMED
 
 
 def by_local_sums(request: Request, sharded: Sharded) -> Plan:
@@ -121,13 +133,13 @@ def by_local_sums(request: Request, sharded: Sharded) -> Plan:
 
     def publish(snapshot: ShardsSnapshot, seed: int | None) -> Published:
         length, tables = snapshot
-        selected = shards.selected(tables, seed)
+        minima, addends = shards.choose(tables, seed, exact=False)
         epsilon = split.labels.epsilon
         # no draw that counts is below -above, and in no table some Z_x - Z_0 is above `below`: but for beta/2 each
         above = simultaneous_quantile(epsilon, counters + (len(shards.sizes) if shards.elsewhere else 0), half)
         each = PRECISE.divide(half, Decimal(len(shards.sizes)))
         below = simultaneous_difference_quantile(epsilon, max(shards.sizes), each)
-        ceilings = shards.ceilings(selected, above)
+        ceilings = shards.ceilings(minima, above)
         all_ceilings = sum(ceilings)
 
         def row(label: Label, parts: list[Addend]) -> Row:
@@ -136,7 +148,7 @@ def by_local_sums(request: Request, sharded: Sharded) -> Plan:
             high = all_ceilings + sum(max(0, part.counter + above) - ceilings[part.shard] for part in parts)
             return Row(label, count, *clipped(count, low, high))
 
-        rows = [row(*pair) for pair in shards.parts(selected, None).items()]
+        rows = [row(*pair) for pair in addends.items()]
         facts: Facts = [
             noise_in_words(
                 DISCRETE_LAPLACE,
@@ -147,7 +159,7 @@ def by_local_sums(request: Request, sharded: Sharded) -> Plan:
             ("Form", _summed(float(epsilon))),
         ]
         parameters: dict[str, object] = {"scale": float(1 / epsilon)}
-        return _published(request, split, shards, selected, length, seed, rows, facts, parameters)
+        return _published(request, split, shards, minima, length, seed, rows, facts, parameters)
 
     return Plan(LOCAL_SUMS, split, publish)
 
@@ -168,14 +180,14 @@ def by_central_counts(request: Request, sharded: Sharded) -> Plan:
 
     def publish(snapshot: ShardsSnapshot, seed: int | None) -> Published:
         length, tables = snapshot
-        selected = shards.selected(tables, seed)
+        minima, addends = shards.choose(tables, seed, exact=True)
         # no draw of the selection that counts is below -reach, and no count's is beyond `spread`: but for beta/2 each
         reach = simultaneous_quantile(for_labels, len(shards.sizes) + (counters if shards.elsewhere else 0), half)
         spread = simultaneous_quantile(for_counts, counters, PRECISE.multiply(Decimal("0.5"), half))
-        ceilings = shards.ceilings(selected, reach)
+        ceilings = shards.ceilings(minima, reach)
         all_ceilings = sum(ceilings)
-        found = sorted(shards.parts(selected, tables).items(), key=lambda pair: label_order(pair[0]))
-        draws = noise.draw(for_counts, len(found), None if seed is None else seed + COUNTS_SEED)
+        found = sorted(addends.items(), key=lambda pair: label_order(pair[0]))
+        draws = noise.draw(for_counts, len(found), None if seed is None else seed + noise.COUNTS_SEED)
 
         def row(label: Label, parts: list[Addend], draw: int) -> Row:
             count = sum(part.counter for part in parts) + draw
@@ -200,16 +212,16 @@ def by_central_counts(request: Request, sharded: Sharded) -> Plan:
             ("Form", _counted(float(for_labels), float(for_counts))),
         ]
         parameters: dict[str, object] = {"label_epsilon": float(for_labels), "scale": float(1 / for_counts)}
-        return _published(request, split, shards, selected, length, seed, rows, facts, parameters)
+        return _published(request, split, shards, minima, length, seed, rows, facts, parameters)
 
-    return Plan(CENTRAL, split, publish)
+    return Plan(CENTRAL_COUNTS, split, publish)
 
 
 def _published(
     request: Request,
     split: Split,
     shards: Shards,
-    selected: list[list[Selected]],
+    minima: list[list[int]],
     length: int,
     seed: int | None,
     rows: list[Row],
@@ -218,7 +230,6 @@ def _published(
 ) -> Published:
     """Return what both forms publish: the rows with the share asked for, and how shards were selected from."""
     sharded, noisy_length = shards.sharded, None
-    minima = tuple(minimum for of_shard in selected for minimum, _ in of_shard)
     offsets = sorted({stable.offset for stable in shards.stables})
     of_partition = " of its partition" if any(shard.partitions > 1 for shard in sharded.shards) else ""
     rule = f"exceeds that shard's noisy minimum{of_partition} by more than {' or '.join(map(str, offsets))}"
@@ -242,18 +253,18 @@ def _published(
         **parameters,
         "offset": offsets[-1],
     }
-    return Published(rows, facts, parameters, minima, noisy_length, simultaneous=True)
+    return Published(rows, facts, parameters, tuple(chain.from_iterable(minima)), noisy_length, simultaneous=True)
 
 
 _WHAT_A_SHARD_IS: Final = {
     AS_STORED: "as stored: which shard holds an item is a part of the item; neighbours differ in one item of one"
     " shard, and which shards there are is public.",
-    "label": "by label: declared to have every label in one shard. Intervals rest on it; the guarantee does not.",
+    BY_LABEL: "by label: declared to have every label in one shard. Intervals rest on it; the guarantee does not.",
 }
 _WHAT_COUNTS_MISS: Final = {
     AS_STORED: "a count lacks what shards hold of a label that they did not select, and exceeds it by up to the minimum"
     " counters of those that did, besides the noise.",
-    "label": "a count exceeds the true count by up to the minimum counter of its shard, besides the noise.",
+    BY_LABEL: "a count exceeds the true count by up to the minimum counter of its shard, besides the noise.",
 }
 
 

@@ -8,8 +8,9 @@ from dptop._native import MAX_LENGTH
 from dptop.envelope import CountMinError, CountSketchError, squares_bound, squares_failure, squares_payable
 from dptop.envelope.rows import EQUAL_FINGERPRINTS
 from dptop.errors import InvalidParameter
+from dptop.intervals import clipped
 from dptop.mechanism import GAUSSIAN, SketchNoise
-from dptop.noise import seed_bytes
+from dptop.noise import CELLS_SEED, seed_bytes
 from dptop.oracle import CountSketch, LinearSketch
 from dptop.privacy import PRECISE
 from dptop.release.publication import DISCRETE_GAUSSIAN, DISCRETE_LAPLACE, noise_in_words
@@ -28,8 +29,6 @@ BY_HASHES: Final = (
     "Intervals rest on",
     "hashes that behave as independent random functions, by the declared length; the guarantee does not.",
 )
-CELLS_SEED: Final = 2 * (MAX_LENGTH + 1)
-"""Added to a seed for tests: the noise of cells must not repeat that of counters or length."""
 
 
 def noise_of(
@@ -107,12 +106,6 @@ def around(
     over = smallest_between(0, MAX_LENGTH, lambda g: error.over(g) <= each)
     under = smallest_between(0, MAX_LENGTH, lambda g: error.under(g) <= each)
     return [clipped(estimate, estimate - over, estimate + under, floor) for estimate in estimates]
-
-
-def clipped(count: int, low: int, high: int, floor: int | None = 0) -> tuple[int, int]:
-    """Return the ends within the range of counts, no true one of which is below the floor, and around the noisy one."""
-    least = -MAX_LENGTH if floor is None else floor
-    return min(count, max(least, low)), max(count, least, min(MAX_LENGTH, high))
 
 
 def sketch_in_words(sketch: LinearSketch) -> str:

@@ -34,7 +34,6 @@ def by_noisy_minimum(request: Request, summary: SpaceSaving) -> Plan:
     """Plan a release by `StableThreshold`."""
     split = request.split()
     stable = StableThreshold.of(split.labels, summary.tie)
-    per_table = -(-summary.capacity // summary.partitions)
 
     def publish(snapshot: CountersSnapshot, seed: int | None) -> Published:
         length, tables = snapshot
@@ -42,7 +41,7 @@ def by_noisy_minimum(request: Request, summary: SpaceSaving) -> Plan:
         if request.share is not None:
             public_length, noisy_length = split.public_length(length, seed)
             least_count = request.least_count(public_length)
-        selected = select(((stable, table) for table in tables), stable.epsilon, seed)
+        selected = select(stable, tables, seed)
         rows: list[Row] = []
         for partition, (noisy_minimum, counts) in enumerate(selected):
             kept = [x for x, v in counts.items() if least_count is None or v >= least_count]
@@ -51,7 +50,7 @@ def by_noisy_minimum(request: Request, summary: SpaceSaving) -> Plan:
                 published,
                 noisy_minimum,
                 1 - request.confidence,
-                simultaneous_over=per_table if request.simultaneous else None,
+                simultaneous_over=summary._table_capacity if request.simultaneous else None,
                 tables=summary.partitions,
             )
             rows += rows_of(summary, partition, kept, published, intervals)

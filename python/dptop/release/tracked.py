@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from dptop._native import MAX_LENGTH
 from dptop.envelope import Envelope, LabelEnvelope, beta_within, fixed_labels, noise_at_release, noise_first
 from dptop.errors import InvalidParameter
+from dptop.intervals import clipped
 from dptop.mechanism import ENVELOPE, SELECTED, StableThreshold
 from dptop.oracle import CountMin, LinearSketch, NoisyAtRelease
 from dptop.privacy import PRECISE, PrivacyParameters, floor_epsilon
@@ -25,7 +26,6 @@ from dptop.release.selection import select
 from dptop.release.sketch import (
     BY_HASHES,
     around,
-    clipped,
     error_of,
     noise_fact,
     noise_of,
@@ -126,7 +126,7 @@ def _sketch_selection(request: Request, tracked: Tracked, sketch: LinearSketch) 
 
     def publish(snapshot: CountersSnapshot, seed: int | None) -> Published:
         public = split.public_length(snapshot[0], seed) if _length_is_public(request) else None
-        [(minimum, selected)] = select([(stable, snapshot[1][0])], stable.epsilon, seed)
+        [(minimum, selected)] = select(stable, snapshot[1], seed)
         noisy = noisy_cells(tracked._cells, sketch, made, seed)
         positions, tracked_counts = list(selected), list(selected.values())
         estimates = noisy.estimates_of(tracked._labelled, 0, positions)
@@ -195,7 +195,7 @@ def _stated_selection(request: Request, tracked: Tracked, oracle: FrequencyOracl
         public = split.public_length(snapshot[0], seed)
         stated = _stated(oracle, _for_both(public))
         stable = _selecting(tracked, stated, split.labels)
-        [(minimum, selected)] = select([(stable, snapshot[1][0])], stable.epsilon, seed)
+        [(minimum, selected)] = select(stable, snapshot[1], seed)
         estimates = _ask(oracle, tracked._labels(0, list(selected)))
         kept = [i for i, v in enumerate(estimates) if request.share is None or v >= _least(request, public)]
         positions, counts = list(selected), list(selected.values())

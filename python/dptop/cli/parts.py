@@ -1,17 +1,15 @@
 """Parts on disk: saved summaries that the command releases, and marks as spent before it does.
 
 What a process holds in memory dies with it; what was spent must not. So a part is locked from before it is read until
-its release is out, and its file is replaced by one that says what the release spends before any noise is drawn. A part
-that cannot be locked or replaced is not released.
+noise was drawn, and its file is replaced by one that says what the release spends before that. A part that cannot be
+locked or replaced is not released.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import resource
-import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -19,13 +17,13 @@ from typing import TYPE_CHECKING, Final
 from dptop.atomic import on_disk, reason, replacing
 from dptop.errors import CorruptSummary, DptopError, InvalidParameter, SourceError
 from dptop.files import is_stdin
-from dptop.locks import is_at
+from dptop.locks import is_at, let_go, opened, take
 from dptop.summary import Summary, saved_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dptop.privacy import Spent
+    from dptop.ledger import Spent
 
 __all__ = ["Part", "locked_parts", "mark"]
 
@@ -81,7 +79,7 @@ def locked_parts(names: Sequence[str]) -> Iterator[list[Part]]:
         known: dict[tuple[int, int], str] = {}
         for name in names:
             descriptor, path = _opened(name)
-            stack.callback(os.close, descriptor)
+            stack.callback(let_go, descriptor)
             files[name, descriptor] = path
             status = os.fstat(descriptor)
             file = status.st_dev, status.st_ino
@@ -139,28 +137,27 @@ def _opened(name: str) -> tuple[int, Path]:
         )
     try:
         path = Path(name).resolve()
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe is refused, not waited for
+        descriptor = opened(path, os.O_RDWR)
     except (OSError, ValueError) as error:
         raise SourceError(
             f"{name}: a part is opened to be read and to be marked as spent, and this one cannot be ({reason(error)})."
             " Check its path, and that it may be written."
         ) from None
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
+    if descriptor is None:
         raise SourceError(f"{name}: a part must be a regular file, as it is marked as spent. Save it in one.")
     return descriptor, path
 
 
 def _lock(name: str, descriptor: int, path: Path) -> None:
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise SourceError(f"{name}: another process is releasing this part. Wait until it is done.") from None
+        free = take(descriptor)
     except OSError as error:
         raise SourceError(
             f"{name}: a part is locked while it is released, and this one cannot be ({reason(error)}). Move it to"
             " another file system."
         ) from None
+    if not free:
+        raise SourceError(f"{name}: another process is releasing this part. Wait until it is done.")
     _same_file(name, descriptor, path)
     if os.fstat(descriptor).st_nlink > 1:
         raise SourceError(

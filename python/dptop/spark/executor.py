@@ -10,24 +10,17 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from dptop.counters import SpaceSaving
 from dptop.errors import DptopError
+from dptop.ledger import IDENTITY_BYTES
+from dptop.spark.pieces import pieces_of, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["PIECES", "REFUSED", "Counting"]
-
-PIECES: Final = "partition int, number int, of int, data binary"
-"""The rows that a partition yields: its number, and its saved summary in numbered pieces."""
-REFUSED: Final = -1
-"""Instead of the number of a piece: the data are the message of an error, which quotes no item. As a row, it is not
-tried again by Spark, and comes to the driver whole."""
-PIECE_BYTES: Final = 2**20
-"""Rows of a size that any transport takes: Arrow's binary columns end at 2 GB, Connect's messages before."""
-IDENTITY_BYTES: Final = 16
+__all__ = ["Counting"]
 
 
 @dataclass(frozen=True)
@@ -65,17 +58,6 @@ class Counting:
         except DptopError as error:
             for _ in batches:  # to its end, as Spark goes on handing over
                 pass
-            yield _row(partition, REFUSED, 1, str(error).encode())
+            yield refusal(partition, error)
             return
-        data = summary.to_bytes()
-        starts = range(0, len(data), PIECE_BYTES)
-        for number, start in enumerate(starts):
-            yield _row(partition, number, len(starts), data[start : start + PIECE_BYTES])
-
-
-def _row(partition: int, number: int, of: int, data: bytes) -> Any:
-    import pyarrow  # here: the base install has none
-
-    columns = {"partition": [partition], "number": [number], "of": [of]}
-    arrays = {name: pyarrow.array(value, pyarrow.int32()) for name, value in columns.items()}
-    return pyarrow.RecordBatch.from_pydict({**arrays, "data": pyarrow.array([data], pyarrow.binary())})
+        yield from pieces_of(partition, summary.to_bytes())
