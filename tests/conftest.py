@@ -14,7 +14,7 @@ import pytest
 from dptop import noise
 from dptop.cli import main
 from dptop.files import FileLabels
-from dptop.release import public_labels, tracked
+from dptop.release import public_labels, tracked_envelope, tracked_selected
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,6 +86,6 @@ def no_noise(monkeypatch: pytest.MonkeyPatch) -> Drawn:
         return cells.copy()
 
     monkeypatch.setattr(noise, "draw", zeros)
-    monkeypatch.setattr(tracked, "noisy_cells", copied)
-    monkeypatch.setattr(public_labels, "noisy_cells", copied)
+    for form in (tracked_envelope, tracked_selected, public_labels):
+        monkeypatch.setattr(form, "noisy_cells", copied)
     return drawn

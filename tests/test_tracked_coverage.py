@@ -13,7 +13,7 @@ import pytest
 import dptop
 from dptop.envelope import CountMinError, LaplaceCells
 from dptop.mechanism import SketchNoise, StableThreshold
-from dptop.release import sketch, tracked
+from dptop.release import sketch, tracked_envelope
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -63,7 +63,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SketchNoise, "cells", property(lru_cache(SketchNoise.cells.fget)))  # type: ignore[attr-defined]  # a property
     monkeypatch.setattr(sketch, "CountMinError", lru_cache(CountMinError))
     for name in ("fixed_labels", "noise_at_release", "noise_first"):
-        monkeypatch.setattr(tracked, name, lru_cache(getattr(tracked, name)))
+        monkeypatch.setattr(tracked_envelope, name, lru_cache(getattr(tracked_envelope, name)))
 
 
 def stream_of(run: int) -> NDArray[np.int64]:
@@ -133,5 +133,5 @@ def test_an_upper_end_for_less_noise_than_there_is_is_seen(monkeypatch: pytest.M
 @pytest.mark.parametrize("case", [case for case in CASES if case.mechanism == "envelope"][1:3])
 def test_intervals_that_are_too_short_are_seen(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of labels that an envelope releases: a quarter of the noise's scale to either side, for all at once."""
-    monkeypatch.setattr(tracked, "around", lambda error, estimates, *rest: [(v - 2, v + 2) for v in estimates])
+    monkeypatch.setattr(tracked_envelope, "around", lambda error, estimates, *rest: [(v - 2, v + 2) for v in estimates])
     assert shortfall(case._replace(runs=60), 0.5)[0] > LIMIT

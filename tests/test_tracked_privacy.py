@@ -22,7 +22,7 @@ from dptop.envelope import CountMinError, Envelope, LabelEnvelope
 from dptop.envelope.rows import EQUAL_FINGERPRINTS
 from dptop.mechanism import SketchNoise, StableThreshold
 from dptop.privacy import PrivacyParameters, floor_epsilon
-from dptop.release import Request, public_labels, release_as, tracked
+from dptop.release import Request, public_labels, release_as, tracked_envelope, tracked_selected
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -96,11 +96,12 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
         return error(sketch.width, sketch.depth, made, length)
 
     monkeypatch.setattr(public_labels, "smallest_by_bisection", lambda holds: 2**63)
-    for module in (tracked, public_labels):
+    for module in (tracked_envelope, tracked_selected, public_labels):
         monkeypatch.setattr(module, "around", lambda error, estimates, *a: [(0, 2**63)] * len(estimates))
-    monkeypatch.setattr(tracked, "error_of", error_of)
+    for module in (tracked_envelope, tracked_selected):
+        monkeypatch.setattr(module, "error_of", error_of)
     for name in ("fixed_labels", "noise_at_release", "noise_first"):
-        monkeypatch.setattr(tracked, name, lru_cache(getattr(tracked, name)))
+        monkeypatch.setattr(tracked_envelope, name, lru_cache(getattr(tracked_envelope, name)))
 
 
 # ---- neighbours and events
@@ -230,7 +231,7 @@ def with_all_of_epsilon_for_each_part(monkeypatch: pytest.MonkeyPatch) -> None:
     def both(whole: PrivacyParameters, made: SketchNoise | None) -> tuple[Fraction, Fraction]:
         return whole.epsilon, floor_epsilon(whole.epsilon)
 
-    monkeypatch.setattr(tracked, "_halves", both)
+    monkeypatch.setattr(tracked_selected, "_halves", both)
 
 
 def without_errors_in_the_threshold(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,8 @@ from dptop.release.public_labels import by_public_labels
 from dptop.release.request import Request
 from dptop.release.sharded import by_central_counts, by_local_sums, sums_locally
 from dptop.release.space_saving import by_noisy_minimum, by_paper
-from dptop.release.tracked import by_envelope, by_selection
+from dptop.release.tracked_envelope import by_envelope
+from dptop.release.tracked_selected import by_selection
 from dptop.report import Release
 from dptop.sharded import Sharded
 from dptop.tracked import ESTIMATES, Tracked
