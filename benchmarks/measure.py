@@ -6,18 +6,17 @@ is loaded. CPU time is user and system time of all threads, and of children, sin
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import json
 import os
 import resource
 import sys
 import time
-from pathlib import Path
 
 import psutil
 
 from benchmarks import streams
+from benchmarks.memory import peak_bytes, reset_peak
 from benchmarks.peers import Found, peer
 
 COLD = ("dptop, release",)
@@ -30,21 +29,6 @@ def cpu_seconds() -> float:
     """Return the CPU time of this process and of its children that have ended."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
-
-
-def peak_bytes() -> int:
-    """Return the most memory that was resident since `reset_peak`, or, where there is none, since the start."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        [line] = [line for line in status.read_text().splitlines() if line.startswith("VmHWM")]
-        return int(line.split()[1]) * 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-
-def reset_peak() -> None:
-    """Forget the peak that loading the stream left."""
-    with contextlib.suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
 
 
 def measure(name: str, stream_name: str, capacity: int) -> dict[str, object]:

@@ -7,9 +7,7 @@ draws come from seeds, so that a run repeats the page.
 from __future__ import annotations
 
 import multiprocessing
-import resource
 import statistics
-import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -18,9 +16,11 @@ import numpy as np
 
 import dptop
 from benchmarks.markdown import table
-from dptop.mechanism import CENTRAL_COUNTS, LOCAL_SUMS, StableThreshold
+from benchmarks.memory import peak_bytes, reset_peak
+from dptop.mechanism import StableThreshold
 from dptop.privacy import PrivacyParameters
 from dptop.release import Request, plan
+from dptop.release.sharded import MOST_SUMMED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -43,8 +43,10 @@ CAPACITY_AT_THE_CENTRE: Final = 65_536
 SHARDS_AT_THE_CENTRE: Final = (16, 64, 256)
 SURELY: Final = 2
 """Times what is always found, from which the noise of a count is measured: no shard leaves such a label out."""
-BYTES_A_COUNTER: Final = 41
-"""Of a SpaceSaving of integers in memory, at the most; labels of text come on top."""
+BYTES_A_COUNTER: Final = 38
+"""Of a SpaceSaving of integers in memory; labels of text come on top."""
+OTHER_BYTES: Final = 600
+"""Of a SpaceSaving, whatever its capacity."""
 INTRODUCTION: Final = f"""# Shards: formulas and what happens
 
 Written by `python -m benchmarks.scale`; not edited. epsilon = {EPSILON:g}, delta = {DELTA:g}. What the formulas
@@ -81,22 +83,16 @@ class Cost(NamedTuple):
     finds: int
 
 
-def mechanism_for(shards: int) -> str:
-    """Return the form that `dptop.release` takes."""
-    return LOCAL_SUMS if shards <= 4 else CENTRAL_COUNTS
-
-
 def cost(length: int, shards: int, capacity: int) -> Cost:
     """Work the formulas out."""
-    central = mechanism_for(shards) == CENTRAL_COUNTS
+    central = shards > MOST_SUMMED
     epsilon = Fraction(EPSILON) / (2 if central else 1)
     offset = StableThreshold.of(PrivacyParameters.of(float(epsilon), DELTA)).offset
     a = float(np.exp(-float(epsilon)))
     one = float(np.sqrt(2 * a)) / (1 - a)
     noise = one if central else one * shards**0.5
-    return Cost(
-        BYTES_A_COUNTER * capacity, offset, noise, length // capacity, length // capacity + shards * (offset + 1)
-    )
+    memory, above = BYTES_A_COUNTER * capacity + OTHER_BYTES, length // capacity
+    return Cost(memory, offset, noise, above, above + shards * (offset + 1))
 
 
 def stream() -> npt.NDArray[np.int64]:
@@ -109,6 +105,7 @@ class Seen(NamedTuple):
     """What a sharded release does on the stream, over `RELEASES` draws of noise.
 
     Attributes:
+        mechanism: the form that was taken.
         memory: bytes of the largest shard.
         saved: bytes of all shards in the saved form.
         noise: standard deviation of a count, of labels that no shard leaves out; None if there are none.
@@ -119,6 +116,7 @@ class Seen(NamedTuple):
         beyond: part of the releases in which a true count is outside its interval.
     """
 
+    mechanism: str
     memory: int
     saved: int
     noise: float | None
@@ -148,6 +146,7 @@ def seen(items: npt.NDArray[np.int64], true: Mapping[Label, int], shards: int, c
     finds = cost(LENGTH, shards, capacity).finds
     spread = [statistics.stdev(of) for label, of in counts.items() if true[label] > SURELY * finds]
     return Seen(
+        mechanism=planned.mechanism,
         memory=max(part._tables.heap_bytes() for part in parts),
         saved=sum(len(part.to_bytes()) for part in parts),
         noise=statistics.fmean(spread) if spread else None,
@@ -175,19 +174,15 @@ class AtTheCentre(NamedTuple):
 
 def at_the_centre(shards: int) -> AtTheCentre:
     """Read full shards from their saved form and release them. Run in a process of its own."""
-    before, parts = peak(), []
+    reset_peak()
+    before, parts = peak_bytes(), []
     for _ in range(shards):
         part = dptop.SpaceSaving(CAPACITY_AT_THE_CENTRE)
         part.extend(np.arange(CAPACITY_AT_THE_CENTRE))
         parts.append(dptop.SpaceSaving.from_bytes(part.to_bytes()))
-    summaries = peak()
+    summaries = peak_bytes()
     dptop.release(dptop.Sharded(parts), epsilon=EPSILON, delta=DELTA)
-    return AtTheCentre(shards, summaries - before, peak() - before)
-
-
-def peak() -> int:
-    """Return the most memory that this process ever had, in bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return AtTheCentre(shards, summaries - before, peak_bytes() - before)
 
 
 def centres() -> Iterator[tuple[str, ...]]:
@@ -232,7 +227,7 @@ def checked(items: npt.NDArray[np.int64]) -> Iterator[tuple[str, ...]]:
             yield (
                 f"{capacity:,}",
                 f"{shards}",
-                mechanism_for(shards),
+                s.mechanism,
                 f"{_megabytes(s.memory, 3)} / {_megabytes(c.memory, 3)}",
                 _megabytes(s.saved, 2),
                 f"{'-' if s.noise is None else f'{s.noise:.1f}'} / {c.noise:.1f}",

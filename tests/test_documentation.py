@@ -134,6 +134,13 @@ def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
         assert not fragment or fragment in anchors(target), f"{link} has no such heading"
 
 
+@pytest.mark.parametrize("page", [*PAGES, *sorted(ROOT.glob("*.md"))], ids=of_repository)
+def test_prose_is_wrapped(page: Path) -> None:
+    """Lines outside tables and blocks of code end within 120 columns."""
+    prose = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    assert [line for line in prose.splitlines() if len(line) > 120 and "|" not in line] == []
+
+
 PLACES = ("", "python/dptop", "tests", "crates/summaries/src")
 """Folders that a file may be named from, besides the folder of the file named before it in the same cell or line."""
 
@@ -241,6 +248,23 @@ def tables(text: str) -> dict[tuple[str, ...], list[list[str]]]:
         head, _, *body = ([cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines())
         found[tuple(head)] = body
     return found
+
+
+def test_costs_of_the_how_to_are_those_of_the_run() -> None:
+    """Its table has the CPU time of benchmarks/spark.md, row by row, and its ratios are those of the page."""
+    how_to = NEEDS_SPARK.read_text().partition("## What it costs")[2]
+    page = (ROOT / "benchmarks" / "spark.md").read_text().partition("## CPU time")[2].partition("## Wall")[0]
+    [(_, run)], [(head, quoted)] = tables(page).items(), tables(how_to).items()
+    assert head == ("column", "rows to Python", "as stored", "by label", "exact")
+    assert quoted == [row[:5] for row in run]
+    ratios = {row[0]: (float(row[7]), float(row[8])) for row in run}
+    words = " ".join(how_to.split())
+    (of_high, of_low) = ([ratios[f"{kind}, {labels}"] for kind in ("int64", "string")] for labels in ("high", "low"))
+    assert "({} and {} times)".format(*(f"{as_stored:.2f}" for as_stored, _ in of_high)) in words
+    assert "{} and {} times, since".format(*(f"{as_stored:.1f}" for as_stored, _ in of_low)) in words
+    assert "{} and {} times the exact".format(*(f"{by_label:.1f}" for _, by_label in of_high)) in words
+    assert "{} and {} times where they are few".format(*(f"{by_label:.0f}" for _, by_label in of_low)) in words
+    assert "counting adds {} to {} ns".format(*(f(int(row[5]) for row in run) for f in (min, max))) in words
 
 
 def test_thresholds_of_the_readme_are_those_of_the_run() -> None:

@@ -3,7 +3,8 @@
     DptopError
     ├── InvalidParameter       (also ValueError)   an argument breaks its rule
     ├── UnsupportedLabel       (also TypeError)    an item that cannot be a label, or a second kind of label
-    ├── SourceError                                a file, column or stream that cannot be read to its end
+    ├── SourceError                                a file, column, stream or Spark job that does not come to its end, a
+    │                                              place that cannot be written, a part that another process holds
     ├── BudgetExhausted                            a release would spend more privacy than was declared
     ├── CorruptSummary                             saved bytes that are not a whole, consistent summary
     ├── IncompatibleSummaries                      summaries that cannot be combined
@@ -29,7 +30,10 @@ class DptopError(Exception):
 
 
 class InvalidParameter(DptopError, ValueError):  # noqa: N818 - the names are part of the public interface
-    """An argument breaks its rule; nothing was read, allocated, spent or released."""
+    """An argument breaks its rule; nothing was read, allocated, spent or released.
+
+    But for one: a declared length that is too short is found after the charge, as the answer tells of the stream.
+    """
 
 
 class UnsupportedLabel(DptopError, TypeError):  # noqa: N818 - likewise
@@ -37,7 +41,7 @@ class UnsupportedLabel(DptopError, TypeError):  # noqa: N818 - likewise
 
 
 class SourceError(DptopError):
-    """An input cannot be found, recognised or read to its end."""
+    """An input cannot be found, recognised or read to its end; an output cannot be written; a part cannot be locked."""
 
 
 class BudgetExhausted(DptopError):  # noqa: N818 - likewise

@@ -60,8 +60,9 @@ class Release:
         delta: the total delta.
         mechanism: the name of the mechanism.
         private: False if a seed for tests was used; such a result protects nobody.
-        noisy_minimum: the noisy minimum counter of each partition, of each shard in turn, with the mechanisms
-            "stable-threshold", "selected", "local-sums" and "central-counts"; of the others there is none.
+        noisy_minimum: the noisy minimum counter of each partition, of each shard in turn (from Spark in ascending
+            order), with the mechanisms "stable-threshold", "selected", "local-sums" and "central-counts"; of the others
+            there is none.
         noisy_length: the noisy length of the stream, if a share, an envelope or an oracle of another library asked for
             it and none was declared.
         facts: what the mechanism says of itself in words; `explain` has them and those that hold for all.

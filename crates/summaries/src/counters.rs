@@ -418,7 +418,8 @@ impl Counters {
     /// Take a saved label into its partition. Called for a partition's labels in the order of
     /// [`slots_in_saved_order`](Self::slots_in_saved_order), before any item. False if the label cannot stand there:
     /// another kind, another partition, twice, no free slot, a count of 0 (but in Misra-Gries), too long, chosen to
-    /// collide with others, or counters that sum past 2^63 - 1. That sum is the length, unless [`restore_length`](Self::restore_length) tells another.
+    /// collide with others, or counters that sum past 2^63 - 1. That sum is the length, unless
+    /// [`restore_length`](Self::restore_length) tells another.
     pub(crate) fn restore(
         &mut self,
         kind: Kind,

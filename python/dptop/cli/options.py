@@ -12,17 +12,15 @@ from dptop.cli.output import OUTPUTS
 from dptop.files import FORMATS
 from dptop.mechanism import NOISES, PUBLIC_LABELS
 from dptop.release import PLANS
-from dptop.sharded import AS_STORED, PARTITIONS, Sharded
+from dptop.sharded import AS_STORED, BY_LABEL, Sharded
 from dptop.tracked import CANDIDATES
 
-MECHANISMS: Final = {
-    summary: tuple(name for name in plans if name != PUBLIC_LABELS) for summary, plans in PLANS.items()
-}
+OFFERED: Final = {summary: tuple(name for name in plans if name != PUBLIC_LABELS) for summary, plans in PLANS.items()}
 """Those that need no labels to be declared, by what counted; the best for each first."""
 
 
 def _named(*, sharded: bool) -> str:
-    kept = [names for summary, names in MECHANISMS.items() if sharded or summary is not Sharded]
+    kept = [names for summary, names in OFFERED.items() if sharded or summary is not Sharded]
     return ", ".join(dict.fromkeys(name for names in kept for name in names))
 
 
@@ -120,7 +118,8 @@ Partition = Annotated[
     str,
     typer.Option(
         "--partition",
-        help=f"How items came to several parts: {' or '.join(PARTITIONS)}, if all items of a label are in one part.",
+        help=f"How items came to several parts: {AS_STORED}; or {BY_LABEL}, where all items of a label are in one part:"
+        " intervals are shorter.",
         metavar="NAME",
     ),
 ]
@@ -143,8 +142,8 @@ MechanismOfParts = Annotated[
     str | None,
     typer.Option(
         "--mechanism",
-        help=f"By default the best for what counted. All: {_named(sharded=True)}; paper needs --share, the last"
-        f" {len(MECHANISMS[Sharded])} are for several parts.",
+        help=f"By default the best for what counted. All: {_named(sharded=True)}; paper needs --share;"
+        f" {' and '.join(OFFERED[Sharded])} are for several parts.",
         metavar="NAME",
     ),
 ]
