@@ -13,6 +13,7 @@ import dptop
 from containers import summary_of
 from dptop.mechanism import LOCAL_SUMS, StableThreshold
 from dptop.release import sharded
+from dptop.release.shard_selection import ShardSelection
 from shard_makers import FORMS
 
 if TYPE_CHECKING:
@@ -61,15 +62,15 @@ def test_intervals_hold_for_all_labels_at_once(form: str, partition: str) -> Non
 
 
 def forget_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sharded.Shards, "ceilings", lambda self, minima, reach: [0] * len(self.stables))
+    monkeypatch.setattr(ShardSelection, "ceilings", lambda self, minima, reach: [0] * len(self.stables))
 
 
 def forget_the_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
-    def ceilings(self: sharded.Shards, minima: list[list[int]], reach: int) -> list[int]:
+    def ceilings(self: ShardSelection, minima: list[list[int]], reach: int) -> list[int]:
         del self
         return [max(0, reach + max(of_shard)) for of_shard in minima]
 
-    monkeypatch.setattr(sharded.Shards, "ceilings", ceilings)
+    monkeypatch.setattr(ShardSelection, "ceilings", ceilings)
 
 
 def forget_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:

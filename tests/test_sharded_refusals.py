@@ -12,7 +12,8 @@ import pytest
 
 import dptop
 from containers import SECRET
-from dptop.release import PLANS, sharded
+from dptop.release import PLANS
+from dptop.release.shard_selection import ShardSelection
 from saved import routing
 from shard_makers import ASK, FORMS, shards_of, weighed
 
@@ -171,7 +172,7 @@ def test_a_release_of_shards_holds_nothing_raw(form: str) -> None:
         if id(thing) in seen or isinstance(thing, type) or inspect.ismodule(thing) or inspect.isfunction(thing):
             continue
         seen.add(id(thing))
-        assert not isinstance(thing, (dptop.SpaceSaving, dptop.Sharded, sharded.Shards))
+        assert not isinstance(thing, (dptop.SpaceSaving, dptop.Sharded, ShardSelection))
         rest += gc.get_referents(thing)
 
 

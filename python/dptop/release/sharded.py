@@ -1,8 +1,7 @@
-"""Shards made public: labels are selected in each shard by itself, and only counts of selected ones are added."""
+"""Shards made public: what they add to the labels that they selected, in either form, with its noise and intervals."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from decimal import Decimal
 from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -11,7 +10,7 @@ from dptop import noise
 from dptop.errors import InvalidParameter
 from dptop.intervals import clipped, simultaneous_difference_quantile, simultaneous_quantile
 from dptop.label import Label, label_order
-from dptop.mechanism import CENTRAL_COUNTS, LOCAL_SUMS, StableThreshold
+from dptop.mechanism import CENTRAL_COUNTS, LOCAL_SUMS
 from dptop.privacy import PRECISE, PrivacyParameters, floor_epsilon
 from dptop.release.publication import (
     DISCRETE_LAPLACE,
@@ -22,15 +21,16 @@ from dptop.release.publication import (
     noise_in_words,
     share_fact,
 )
-from dptop.release.selection import select
+from dptop.release.shard_selection import ShardSelection
 from dptop.report import Row
 from dptop.sharded import AS_STORED, BY_LABEL, Sharded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from dptop.release.request import Request, Split
     from dptop.release.selection import Table
+    from dptop.release.shard_selection import Addend
 
 __all__ = ["by_central_counts", "by_local_sums", "sums_locally"]
 
@@ -42,81 +42,20 @@ ShardsSnapshot = tuple[int, "Iterator[list[Table]]"]
 """The length of the stream, and the tables of each shard, in their order. PRIVATE."""
 
 
-class Addend(NamedTuple):
-    """What one table of one shard adds to a label that it selected.
+class Counted(NamedTuple):
+    """What is public of one form, before a share is asked for.
 
     Attributes:
-        shard: its number.
-        noisy_minimum: of the table.
-        counter: PRIVATE; or the noisy counter, where that is what is added.
-    """
-
-    shard: int
-    noisy_minimum: int
-    counter: int
-
-
-class Chosen(NamedTuple):
-    """What the shards let pass.
-
-    Attributes:
-        minima: the noisy minimum of each table of each shard.
-        addends: PRIVATE with exact counters; for each label, what the shards that selected it add.
+        minima: as in `Chosen`.
+        rows: of all labels that a shard selected.
+        facts: of the noise and the form.
+        parameters: of the noise.
     """
 
     minima: list[list[int]]
-    addends: dict[Label, list[Addend]]
-
-
-class Shards:
-    """The shards of a release, with the mechanism that selects in each: all have the same epsilon and delta.
-
-    Attributes:
-        stables: the mechanism of each shard, by its tie rule.
-        sizes: the largest number of counters of each table, all shards in a row. Public.
-        elsewhere: whether shards may hold labels that they did not select and others did.
-    """
-
-    def __init__(self, sharded: Sharded, parameters: PrivacyParameters) -> None:
-        self.sharded = sharded
-        self.parameters = parameters
-        by_tie = {tie: StableThreshold.of(parameters, tie) for tie in {shard.tie for shard in sharded.shards}}
-        self.stables = [by_tie[shard.tie] for shard in sharded.shards]
-        self.sizes = [shard._table_capacity for shard in sharded.shards for _ in range(shard.partitions)]
-        self.elsewhere = sharded.partition == AS_STORED and len(sharded) > 1
-
-    def choose(self, tables: Iterable[list[Table]], seed: int | None, *, exact: bool) -> Chosen:
-        """Let every shard select, one after the other: of one shard at a time all counters are here as Python numbers.
-
-        Args:
-            tables: of each shard.
-            seed: for tests.
-            exact: whether labels add their counters as they are, for noise that comes later; else the noisy ones.
-        """
-        minima: list[list[int]] = []
-        addends: defaultdict[Label, list[Addend]] = defaultdict(list)
-        for number, (shard, stable, of_shard) in enumerate(zip(self.sharded.shards, self.stables, tables, strict=True)):
-            of_its_own = None if seed is None else seed + number * noise.NEXT_SHARD
-            selected = select(stable, of_shard, of_its_own)
-            minima.append([minimum for minimum, _ in selected])
-            for partition, (minimum, noisy) in enumerate(selected):
-                counters = of_shard[partition][1] if exact else noisy
-                kept = list(noisy)
-                for x, label in zip(kept, shard._labels(partition, kept), strict=True):
-                    addends[label].append(Addend(number, minimum, counters[x]))
-        return Chosen(minima, addends)
-
-    def ceilings(self, minima: list[list[int]], reach: int) -> list[int]:
-        """Return what each shard may have of a label that it did not select, if no draw of it is below -reach.
-
-        The label's counter is at most u + offset + reach, or it is not tracked and occurred at most m <= u + reach
-        times, u being that of its table; which that is depends on keys, so it is the largest.
-        """
-        if not self.elsewhere:
-            return [0] * len(self.sharded)
-        return [
-            max(0, stable.offset + reach + max(of_shard)) for stable, of_shard in zip(self.stables, minima, strict=True)
-        ]
+    rows: list[Row]
+    facts: Facts
+    parameters: dict[str, object]
 
 
 def sums_locally(sharded: Sharded) -> bool:
@@ -127,12 +66,11 @@ def sums_locally(sharded: Sharded) -> bool:
 def by_local_sums(request: Request, sharded: Sharded) -> Plan:
     """Plan a release of the sums of noisy counters, which spend the whole epsilon in each shard."""
     split = request.split()
-    shards = Shards(sharded, split.labels)
+    shards = ShardSelection(sharded, split.labels)
     counters = sum(shards.sizes)
     half = PRECISE.multiply(Decimal("0.5"), Decimal(1 - request.confidence))
 
-    def publish(snapshot: ShardsSnapshot, seed: int | None) -> Published:
-        length, tables = snapshot
+    def counted(tables: Iterable[list[Table]], seed: int | None) -> Counted:
         minima, addends = shards.choose(tables, seed, exact=False)
         epsilon = split.labels.epsilon
         # no draw that counts is below -above, and in no table some Z_x - Z_0 is above `below`: but for beta/2 each
@@ -158,10 +96,9 @@ def by_local_sums(request: Request, sharded: Sharded) -> Plan:
             ),
             ("Form", _summed(float(epsilon))),
         ]
-        parameters: dict[str, object] = {"scale": float(1 / epsilon)}
-        return _published(request, split, shards, minima, length, seed, rows, facts, parameters)
+        return Counted(minima, rows, facts, {"scale": float(1 / epsilon)})
 
-    return Plan(LOCAL_SUMS, split, publish)
+    return Plan(LOCAL_SUMS, split, _publishing(request, split, shards, counted))
 
 
 def by_central_counts(request: Request, sharded: Sharded) -> Plan:
@@ -174,12 +111,11 @@ def by_central_counts(request: Request, sharded: Sharded) -> Plan:
             " larger one."
         )
     for_counts = split.labels.epsilon - for_labels
-    shards = Shards(sharded, PrivacyParameters(for_labels, split.labels.delta))
+    shards = ShardSelection(sharded, PrivacyParameters(for_labels, split.labels.delta))
     counters = sum(shards.sizes)
     half = PRECISE.multiply(Decimal("0.5"), Decimal(1 - request.confidence))
 
-    def publish(snapshot: ShardsSnapshot, seed: int | None) -> Published:
-        length, tables = snapshot
+    def counted(tables: Iterable[list[Table]], seed: int | None) -> Counted:
         minima, addends = shards.choose(tables, seed, exact=True)
         # no draw of the selection that counts is below -reach, and no count's is beyond `spread`: but for beta/2 each
         reach = simultaneous_quantile(for_labels, len(shards.sizes) + (counters if shards.elsewhere else 0), half)
@@ -211,49 +147,51 @@ def by_central_counts(request: Request, sharded: Sharded) -> Plan:
             ),
             ("Form", _counted(float(for_labels), float(for_counts))),
         ]
-        parameters: dict[str, object] = {"label_epsilon": float(for_labels), "scale": float(1 / for_counts)}
-        return _published(request, split, shards, minima, length, seed, rows, facts, parameters)
+        return Counted(minima, rows, facts, {"label_epsilon": float(for_labels), "scale": float(1 / for_counts)})
 
-    return Plan(CENTRAL_COUNTS, split, publish)
+    return Plan(CENTRAL_COUNTS, split, _publishing(request, split, shards, counted))
 
 
-def _published(
+def _publishing(
     request: Request,
     split: Split,
-    shards: Shards,
-    minima: list[list[int]],
-    length: int,
-    seed: int | None,
-    rows: list[Row],
-    facts: Facts,
-    parameters: dict[str, object],
-) -> Published:
-    """Return what both forms publish: the rows with the share asked for, and how shards were selected from."""
-    sharded, noisy_length = shards.sharded, None
+    shards: ShardSelection,
+    counted: Callable[[Iterable[list[Table]], int | None], Counted],
+) -> Callable[[ShardsSnapshot, int | None], Published]:
+    """Return what publishes either form: the rows with the share asked for, and how shards were selected from."""
+    sharded = shards.sharded
     offsets = sorted({stable.offset for stable in shards.stables})
     of_partition = " of its partition" if any(shard.partitions > 1 for shard in sharded.shards) else ""
     rule = f"exceeds that shard's noisy minimum{of_partition} by more than {' or '.join(map(str, offsets))}"
     by_tie = ", by its tie rule" if len(offsets) > 1 else ""
-    facts = [
-        ("Counted by", f"{len(sharded)} shards of SpaceSaving, capacity {_range(s.capacity for s in sharded.shards)}."),
-        ("Shards", _WHAT_A_SHARD_IS[sharded.partition]),
-        *facts,
-        ("Threshold", f"a shard selects a label only if its noisy counter {rule}{by_tie}."),
-        ("Counts", _WHAT_COUNTS_MISS[sharded.partition]),
-    ]
-    if request.share is not None:
-        public_length, noisy_length = split.public_length(length, seed)
-        least = request.least_count(public_length)
-        rows = [row for row in rows if row.count >= least]
-        facts.append(share_fact(request.share, length_in_words(split, noisy_length)))
-    parameters = {
-        "capacity": sum(shard.capacity for shard in sharded.shards),
-        "shards": len(sharded),
-        "partition": sharded.partition,
-        **parameters,
-        "offset": offsets[-1],
-    }
-    return Published(rows, facts, parameters, tuple(chain.from_iterable(minima)), noisy_length, simultaneous=True)
+
+    def publish(snapshot: ShardsSnapshot, seed: int | None) -> Published:
+        length, tables = snapshot
+        minima, rows, facts, parameters = counted(tables, seed)
+        capacities = _range(shard.capacity for shard in sharded.shards)
+        facts = [
+            ("Counted by", f"{len(sharded)} shards of SpaceSaving, capacity {capacities}."),
+            ("Shards", _WHAT_A_SHARD_IS[sharded.partition]),
+            *facts,
+            ("Threshold", f"a shard selects a label only if its noisy counter {rule}{by_tie}."),
+            ("Counts", _WHAT_COUNTS_MISS[sharded.partition]),
+        ]
+        noisy_length = None
+        if request.share is not None:
+            public_length, noisy_length = split.public_length(length, seed)
+            least = request.least_count(public_length)
+            rows = [row for row in rows if row.count >= least]
+            facts.append(share_fact(request.share, length_in_words(split, noisy_length)))
+        parameters = {
+            "capacity": sum(shard.capacity for shard in sharded.shards),
+            "shards": len(sharded),
+            "partition": sharded.partition,
+            **parameters,
+            "offset": offsets[-1],
+        }
+        return Published(rows, facts, parameters, tuple(chain.from_iterable(minima)), noisy_length, simultaneous=True)
+
+    return publish
 
 
 _WHAT_A_SHARD_IS: Final = {
