@@ -6,49 +6,144 @@ import contextlib
 import errno
 import os
 import secrets
+import stat
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from dptop.errors import DptopError, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["on_disk", "reason", "replacing"]
+__all__ = ["Appeared", "check_place", "on_disk", "reason", "replacing"]
+
+NO_LINKS: Final = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+"""What file systems without hard links say of them."""
+
+
+class Appeared(Exception):  # noqa: N818 - no error: whoever is told looks at the file and tries again
+    """A file came to a place where there was none."""
 
 
 @contextlib.contextmanager
-def replacing(path: str | os.PathLike[str], *, private: bool) -> Iterator[BinaryIO]:
+def replacing(path: str | os.PathLike[str], *, private: bool, new: bool = False) -> Iterator[BinaryIO]:
     """Open a file for writing that takes the place of `path` when it is complete.
 
     A private one can be read by its owner only, and stays in its place also if the machine stops right after. A place
     that is no regular file, such as a pipe, is written directly. A process that is killed may leave its unfinished
     file beside `path`, named .dptop- and 16 digits.
 
+    Args:
+        path: the place.
+        private: whether it is raw.
+        new: whether nothing is at the place, or something that cannot be replaced. A file that appears there until this
+            one is complete is not replaced, where the file system knows links.
+
     Raises:
         SourceError: the file cannot be written.
+        Appeared: see `new`.
     """
     try:
-        target = Path(path).resolve()
-        if target.exists() and not target.is_file():
-            with target.open("wb") as file:
+        if (target := _target(path)) is None:
+            with Path(path).open("wb") as file:
                 yield file
             return
-        temporary = target.with_name(f".dptop-{secrets.token_hex(8)}")
-        mode = 0o600 if private else 0o666
-        try:
-            with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+        temporary = _temporary(target)
+        with contextlib.ExitStack() as opened:
+            # first: what cannot be opened must not be found out after the file is in its place
+            folder = _folder(target, opened) if private else None
+            opened.callback(temporary.unlink, missing_ok=True)
+            with os.fdopen(_created(temporary, private=private), "wb") as file:
+                _keep_owner(file, target)
                 yield file
                 on_disk(file)
-            temporary.replace(target)
-            if private:  # else a folder that can be written but not read is good enough
-                _names_on_disk(target.parent)
-        finally:
-            temporary.unlink(missing_ok=True)
-    except DptopError:  # tells of what was to be written, not of the path
+            if new:
+                _put(temporary, target)
+            else:
+                temporary.replace(target)
+            if folder is not None:
+                _names_on_disk(folder)
+    except (DptopError, Appeared):  # tell of what was to be written, not of the path
         raise
-    except (OSError, ValueError, TypeError) as error:
+    except _NO_PLACE as error:
         raise SourceError(f"{path!s}: cannot be written ({reason(error)}). Choose another path.") from None
+
+
+def check_place(path: str | os.PathLike[str], *, private: bool) -> None:
+    """Refuse a place that `replacing` could not write, by making a file beside it for a moment.
+
+    Raises:
+        SourceError: it says why.
+    """
+    try:
+        if (target := _target(path)) is None:
+            if Path(path).is_dir() or not os.access(path, os.W_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            return
+        _refuse_what_is_kept(target)
+        with contextlib.ExitStack() as opened:
+            if private:
+                _folder(target, opened)
+            temporary = _temporary(target)
+            opened.callback(temporary.unlink, missing_ok=True)
+            os.close(_created(temporary, private=private))
+    except _NO_PLACE as error:
+        raise SourceError(
+            f"{path!s}: a file must be writable there, in a folder that exists ({reason(error)}). Choose another place."
+        ) from None
+
+
+_NO_PLACE: Final = (OSError, ValueError, TypeError, RuntimeError)  # the last one: a loop of links
+
+
+def _target(path: str | os.PathLike[str]) -> Path | None:
+    """Return the regular file that is to be replaced or made; None for a place that is written directly."""
+    place = Path(path)
+    return None if place.exists() and not place.is_file() else place.resolve()
+
+
+def _temporary(target: Path) -> Path:
+    return target.with_name(f".dptop-{secrets.token_hex(8)}")
+
+
+def _created(temporary: Path, *, private: bool) -> int:
+    return os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666)
+
+
+def _folder(target: Path, opened: contextlib.ExitStack) -> int:
+    descriptor = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
+    opened.callback(os.close, descriptor)
+    return descriptor
+
+
+def _keep_owner(file: BinaryIO, target: Path) -> None:
+    """Give a file that root makes to the owner of the one it replaces."""
+    if os.geteuid() == 0:
+        with contextlib.suppress(FileNotFoundError):
+            status = target.stat()
+            os.fchown(file.fileno(), status.st_uid, status.st_gid)
+
+
+def _refuse_what_is_kept(target: Path) -> None:
+    """In a sticky folder, such as /tmp, a file is replaced by its owner or the folder's only."""
+    with contextlib.suppress(FileNotFoundError):
+        folder, user = target.parent.stat(), os.geteuid()
+        if folder.st_mode & stat.S_ISVTX and user not in (0, folder.st_uid, target.stat().st_uid):
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+
+def _put(temporary: Path, target: Path) -> None:
+    """Give a file its name, unless another one has it."""
+    try:
+        os.link(temporary, target)
+    except FileExistsError:
+        raise Appeared from None
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        temporary.replace(target)
+    else:
+        temporary.unlink()  # at once: a part with two names is not released
 
 
 def on_disk(file: BinaryIO) -> None:
@@ -57,17 +152,16 @@ def on_disk(file: BinaryIO) -> None:
     os.fsync(file.fileno())
 
 
-def _names_on_disk(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+def _names_on_disk(folder: int) -> None:
     try:
-        os.fsync(descriptor)
+        os.fsync(folder)
     except OSError as error:
         if error.errno != errno.EINVAL:  # a file system that cannot sync folders keeps names in its own way
             raise
-    finally:
-        os.close(descriptor)
 
 
 def reason(error: Exception) -> str:
     """Return why a path does not work, in the system's words."""
+    if isinstance(error, RuntimeError):
+        return "Too many levels of symbolic links"
     return str(getattr(error, "strerror", None) or "it is no path")

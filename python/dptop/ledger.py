@@ -95,6 +95,8 @@ class Ledger:
                 self.closed, self._claimed = True, False  # a merge that gives back must not open it again
             if self.length is None:
                 self.length = record.length
+            elif record.length not in (None, self.length):  # declared in two processes: answers to both tell of n
+                self.closed, self._claimed = True, False
 
     def close(self, why: Closed = Closed.TOO_LONG) -> None:
         """Allow no further release, also of copies, whatever the budget."""

@@ -93,7 +93,9 @@ def held(path: str | os.PathLike[str]) -> Iterator[int | None]:
         finally:
             let_go(descriptor)
         if time.monotonic() > deadline:  # replaced again and again, or never let go
-            raise SourceError(f"{path!s}: another process is releasing or saving it. Save again when that is done.")
+            raise SourceError(
+                f"{path!s}: it is being released or saved, by another process or this one. Save again when that is done."
+            )
         time.sleep(PAUSE)
     yield None
 

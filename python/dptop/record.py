@@ -116,7 +116,8 @@ def saved_delta(text: bytes) -> Decimal | None:
     except (UnicodeDecodeError, InvalidOperation):
         return None
     exponent = delta.as_tuple().exponent  # a letter for infinities and NaN
-    return delta if isinstance(exponent, int) and exponent >= DELTA_EXPONENT_MIN else None
+    sane = isinstance(exponent, int) and exponent >= DELTA_EXPONENT_MIN and not delta.is_signed()
+    return delta if sane else None
 
 
 def _corrupt() -> CorruptSummary:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Final, Self
 
 from dptop._native import MAX_LABEL_BYTES, MAX_THREADS, MIN_LABEL_BYTES, Reading
-from dptop.atomic import reason, replacing
+from dptop.atomic import Appeared, check_place, reason, replacing
 from dptop.errors import CorruptSummary, InvalidParameter, SourceError
 from dptop.ledger import Ledger
 from dptop.locks import held
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from dptop.ledger import Spent
 
-__all__ = ["Summary", "label_limit", "load", "saved_bytes", "thread_count"]
+__all__ = ["Summary", "check_replaceable", "label_limit", "load", "saved_bytes", "thread_count"]
 
 SAVED_MAGIC: Final = b"dptop\0\r\n"
 """How the saved form begins."""
@@ -223,11 +223,16 @@ class Summary(ABC):
             SourceError: the file cannot be written, another process is releasing it, or it holds a saved summary that
                 cannot be read, so that nobody knows what was spent on it.
         """
-        with held(path) as old:
-            if old is not None:
-                _unite_with(path, old)
-            with replacing(path, private=True) as file:
-                file.write(self.to_bytes())
+        while True:
+            with (
+                held(path) as old,
+                contextlib.suppress(Appeared),
+            ):  # another process may save there first; then once more
+                if old is not None:
+                    _unite_with(path, old)
+                with replacing(path, private=True, new=old is None) as file:
+                    file.write(self.to_bytes())
+                return
 
     def __copy__(self) -> Self:
         return type(self).from_bytes(self.to_bytes())
@@ -248,8 +253,8 @@ def _unite_with(path: str | os.PathLike[str], descriptor: int) -> None:
         raise SourceError(
             f"{path!s}: what would be replaced cannot be read ({reason(error)}). Save to another path."
         ) from None
-    if not data.startswith(SAVED_MAGIC):
-        return
+    if not data or not (data.startswith(SAVED_MAGIC) or SAVED_MAGIC.startswith(data)):
+        return  # another file; an empty one is what others make to have a name
     try:
         Summary.from_bytes(data)
     except CorruptSummary:
@@ -257,6 +262,18 @@ def _unite_with(path: str | os.PathLike[str], descriptor: int) -> None:
             f"{path!s}: a saved summary that cannot be read is not replaced, as it may say what was spent on this"
             " stream. Save to another path, or remove it."
         ) from None
+
+
+def check_replaceable(path: str | os.PathLike[str]) -> None:
+    """Refuse a place where `Summary.save` would replace nothing, before anything is counted.
+
+    Raises:
+        SourceError: as `Summary.save`.
+    """
+    check_place(path, private=True)
+    with held(path) as old:
+        if old is not None:
+            _unite_with(path, old)
 
 
 def saved_bytes(file: BinaryIO) -> bytes:

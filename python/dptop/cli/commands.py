@@ -9,13 +9,14 @@ import typer
 import dptop
 from dptop.cli import options as option
 from dptop.cli.counting import SUMMARIES, Inputs, empty_summary
-from dptop.cli.output import check_place, destination, interruption, say
+from dptop.cli.output import check_apart, destination, interruption, say
 from dptop.cli.parts import Part, locked_parts, mark
 from dptop.errors import InvalidParameter, SourceError
 from dptop.mechanism import ENVELOPE
 from dptop.parameters import one_of, shown
 from dptop.release import Request, plan, release_as
 from dptop.sharded import PARTITIONS, check_shards
+from dptop.summary import check_replaceable
 from dptop.tracked import ESTIMATES
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode="markdown")  # joins the lines below
@@ -101,7 +102,8 @@ def summarize(
     inputs = Inputs(files, column, format_, null, threads)
     if str(output) == "-":
         raise InvalidParameter("output must be a file, as a part is marked when it is released; got '-'. Name a file.")
-    check_place(output, files)
+    check_replaceable(output)
+    check_apart(output, files)
     with interruption("nothing was written."):
         inputs.count(counted)
     with interruption("the part may be written, as a whole."):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, TextIO
 
 import typer
 
+from dptop.atomic import check_place
 from dptop.errors import InvalidParameter, MissingExtra, SourceError
 from dptop.files import STDIN_DESCRIPTOR, is_stdin
 from dptop.report import Release
@@ -79,20 +80,17 @@ def _to_file(path: Path, apart_from: Iterable[str]) -> Callable[[Release], None]
         raise InvalidParameter(f"output must end in {', '.join(OUTPUTS)}; got {path.suffix!r}. Rename it.")
     if path.suffix.lower() == ".parquet" and importlib.util.find_spec("pyarrow") is None:
         raise MissingExtra("a Parquet file needs pyarrow. Run: pip install 'dptop[parquet]', or write .csv.")
-    check_place(path, apart_from)
+    check_place(path, private=False)
+    check_apart(path, apart_from)
     return lambda result: write(result, path)
 
 
-def check_place(path: Path, apart_from: Iterable[str]) -> None:
-    """Refuse a place where no file can be written, or where a file is that is read.
+def check_apart(path: Path, apart_from: Iterable[str]) -> None:
+    """Refuse to write where a file is that is read.
 
     Raises:
-        SourceError: no folder, no permission, or a folder in the place of the file.
         InvalidParameter: one of the files that are read.
     """
-    folder = path.parent
-    if not folder.is_dir() or path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
-        raise SourceError(f"{path}: a file must be writable there, in a folder that exists. Choose another place.")
     if path.is_file() and any(_is_input(path, file) for file in apart_from):
         raise InvalidParameter(f"output must be another file than those that are read; got {path}. Rename it.")
 

@@ -18,6 +18,7 @@ from dptop.atomic import on_disk, reason, replacing
 from dptop.errors import CorruptSummary, DptopError, InvalidParameter, SourceError
 from dptop.files import is_stdin
 from dptop.locks import is_at, let_go, opened, take
+from dptop.release import check_whole
 from dptop.summary import Summary, saved_bytes
 
 if TYPE_CHECKING:
@@ -49,12 +50,14 @@ class Part:
     summary: Summary
 
     def check(self, spent: Spent, length: int | None) -> None:
-        """Refuse a release that the part does not allow, as charging its ledger would.
+        """Refuse a release that the part does not allow, as `release` would, with the name of the file.
 
         Raises:
-            BudgetExhausted, InvalidParameter: as `Ledger.charge`, with the name of the file.
+            BudgetExhausted, InvalidParameter: as `Ledger.charge`.
+            SourceError: what was counted is not whole.
         """
         try:
+            check_whole(self.summary)
             self.summary._ledger._check(spent, self.summary.budget, length)
         except DptopError as error:
             raise type(error)(f"{self.name}: {error}") from None
@@ -104,20 +107,12 @@ def mark(parts: Sequence[Part]) -> None:
         with contextlib.ExitStack() as replaced:
             for part in parts:
                 file = replaced.enter_context(replacing(part.path, private=True))
-                _keep_owner(part.descriptor, file.fileno())
                 file.write(part.summary.to_bytes())
                 on_disk(file)
             for part in parts:  # save() waits for the lock; whoever does not may have put another file there
                 _same_file(part.name, part.descriptor, part.path)
     except SourceError as error:
         raise SourceError(f"{error} Nothing was released; a part that was marked before stays spent.") from None
-
-
-def _keep_owner(old: int, new: int) -> None:
-    """Give a file that root makes to the owner of the one it replaces."""
-    if os.geteuid() == 0:
-        status = os.fstat(old)
-        os.fchown(new, status.st_uid, status.st_gid)
 
 
 def _allow_open_files(number: int) -> None:
@@ -138,7 +133,7 @@ def _opened(name: str) -> tuple[int, Path]:
     try:
         path = Path(name).resolve()
         descriptor = opened(path, os.O_RDWR)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError) as error:  # the last one: a loop of links
         raise SourceError(
             f"{name}: a part is opened to be read and to be marked as spent, and this one cannot be ({reason(error)})."
             " Check its path, and that it may be written."
@@ -157,7 +152,7 @@ def _lock(name: str, descriptor: int, path: Path) -> None:
             " another file system."
         ) from None
     if not free:
-        raise SourceError(f"{name}: another process is releasing this part. Wait until it is done.")
+        raise SourceError(f"{name}: another process is releasing or saving this part. Wait until it is done.")
     _same_file(name, descriptor, path)
     if os.fstat(descriptor).st_nlink > 1:
         raise SourceError(

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from dptop.release.publication import Plan
     from dptop.summary import Summary
 
-__all__ = ["Request", "plan", "release", "release_as"]
+__all__ = ["Request", "check_whole", "plan", "release", "release_as"]
 
 PLANS: dict[type[Any], dict[str, Callable[[Request, Any], Plan]]] = {
     SpaceSaving: {STABLE: by_noisy_minimum, PAPER: by_paper},
@@ -165,6 +165,19 @@ def _best(summary: Summary | Sharded, first: str) -> str:
     return first
 
 
+def check_whole(summary: Summary | Sharded) -> None:
+    """Refuse a summary of a stream that was not read to its end.
+
+    Raises:
+        SourceError: it says so.
+    """
+    if not summary._releasable:
+        raise SourceError(
+            "a summary is released only if its stream was read to the end; this one is being read, or was cut"
+            " short. Wait for every extend(), or count the stream again with a new summary."
+        )
+
+
 def release_as(
     request: Request,
     summary: Summary | Sharded,
@@ -180,11 +193,7 @@ def release_as(
     if seed is not None:
         seed = whole_number("seed", seed, 0, MAX_LENGTH, "Leave it out: a seed is for tests only.")
     begun = summary._begun
-    if not summary._releasable:
-        raise SourceError(
-            "a summary is released only if its stream was read to the end; this one is being read, or was cut"
-            " short. Wait for every extend(), or count the stream again with a new summary."
-        )
+    check_whole(summary)
     summary._charge(request.spent, request.length)
     snapshot = summary._snapshot()
     length = snapshot[0]
