@@ -1,4 +1,4 @@
-"""Fixtures: the command line run in this process, with real file descriptors; releases without noise."""
+"""Fixtures: the command line run in this process, with real file descriptors; parts; releases without noise."""
 
 from __future__ import annotations
 
@@ -6,44 +6,40 @@ import os
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from commands import Outcome
 from dptop import noise
 from dptop.cli import main
 from dptop.files import FileLabels
+from dptop.ledger import Ledger
 from dptop.release import public_labels, tracked_envelope, tracked_selected
+from part_makers import folder_of_parts, three_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from fractions import Fraction
+    from pathlib import Path
 
+    from commands import Command
     from dptop import _native
     from dptop.mechanism import SketchNoise
     from dptop.oracle import LinearSketch
 
 
-class Outcome(NamedTuple):
-    """What a run of the command line left behind."""
-
-    code: int
-    out: bytes
-    err: str
-
-
-Command = Callable[..., Outcome]
-"""Run `dptop` with arguments, and `stdin=` bytes on standard input."""
-
-
 @pytest.fixture
 def dptop_command(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Iterator[Command]:
-    """Give the command line as a function. It reads descriptor 0 and writes 1 and 2, as in a process of its own."""
+    """Give the command line as a function. It reads descriptor 0 and writes 1 and 2, as in a process of its own.
+
+    Each run knows nothing of the ones before but what the parts say.
+    """
     own_stdin = os.dup(0)
 
     def run(*arguments: object, stdin: bytes = b"") -> Outcome:
         monkeypatch.setattr(FileLabels, "_stdin", threading.Lock())
+        monkeypatch.setattr(Ledger, "_known", {})
         monkeypatch.setattr(sys, "argv", ["dptop", *map(str, arguments)])
         with tempfile.TemporaryFile() as file:
             file.write(stdin)
@@ -61,6 +57,18 @@ def dptop_command(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest
     yield run
     os.dup2(own_stdin, 0)
     os.close(own_stdin)
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> list[Path]:
+    """Make three parts of one stream."""
+    return three_parts(tmp_path)
+
+
+@pytest.fixture
+def template(tmp_path: Path) -> Path:
+    """Make the folder that runs of tests/dying.py copy."""
+    return folder_of_parts(tmp_path / "template")
 
 
 class Drawn(NamedTuple):
