@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,84 +27,155 @@ if TYPE_CHECKING:
     from commands import Command
 
 
-def spoiled(three: list[Path], kind: str) -> tuple[list[object], int, str]:
-    """Return arguments of a release that must be refused because of one of three parts, and how."""
-    first, last = three[0], three[-1]
-    other = last.with_name("other")
-    match kind:
-        case "the same file twice":
-            return [*three, first], 2, f"{first}: each part must be given once; this is the file {first}"
-        case "the same file by another path":
-            return [*three, first.parent / "." / "x" / ".." / first.name], 2, "each part must be given once"
-        case "the same file by a link":
-            other.symlink_to(first)
-            return [*three, other], 2, f"other: each part must be given once; this is the file {first}"
-        case "a copy":
-            shutil.copy(first, other)
-            return [*three, other], 2, f"other: each shard must be another part of the stream; got a copy of {first}"
-        case "a second name":
-            os.link(first, other)
-            return [*three], 1, f"{first.name}: a part must have one name"
-        case "one that was released":
-            elsewhere = subprocess.run([DPTOP, "release", last], capture_output=True, timeout=PATIENCE, check=True)
-            assert elsewhere.stdout.startswith(HEADER)
-            return [*three], 1, f"{last.name}: one release per stream"
-        case "another type":
-            summary = dptop.MisraGries(10)
-            summary.save(other)
-            return [*three, other], 1, "other: summaries that are released together must be SpaceSaving, .*; got Misra"
-        case "another kind of label":
-            numbers = dptop.SpaceSaving(10)
-            numbers.update(1)
-            numbers.save(other)
-            return [*three, other], 1, f"other: .* one kind of labels; got integers here and bytes in {first}"
-        case "a part of a part":
-            other.write_bytes(last.read_bytes()[:-1])
-            return [*three, other], 1, "other: "
-        case "no part":
-            other.write_bytes(LINES)
-            return [*three, other], 1, "other: these bytes are not a saved dptop summary"
-        case "an input that broke off":
-            broken = counted(a=1)
-            with pytest.raises(ZeroDivisionError):
-                broken.extend(str(1 // (i - 5)) for i in range(10))
-            broken.save(other)
-            return [*three, other], 1, "only if its stream was read to the end"
-        case "a missing file":
-            return [*three, other], 1, r"other: a part is opened .* \(No such file or directory\)\. Check its path"
-        case "a folder":
-            return [*three, first.parent], 1, "a part must be a regular file"
-        case "a pipe":
-            os.mkfifo(other)
-            return [*three, other], 1, "other: a part must be a regular file"
-        case "standard input":
-            return [*three, "-"], 2, "a part must be a file, as it is marked as spent; got standard input"
-        case "its own output":
-            last.rename(other.with_suffix(".csv"))
-            return [*three[:2], other.with_suffix(".csv"), "-o", other.with_suffix(".csv")], 2, "another file than"
-        case "no place for the output":
-            return [*three, "-o", first.parent / "missing" / "x.csv"], 1, "must be writable there"
-        case "no such partition":
-            return [*three, "--partition", "random"], 2, "partition must be one of 'as-stored', 'label'; got 'random'"
-        case "a mechanism of others":
-            return [*three, "--mechanism", "paper", "--share", "0.1"], 2, "mechanism must be one for a Sharded"
-        case "no epsilon":
-            return [*three, "--epsilon", "0"], 2, "epsilon must be"
-        case "a broken budget":
-            small = dptop.SpaceSaving(10, budget=dptop.Budget(0.5, 1e-9))
-            small.save(other)
-            return [*three, other], 1, "other: the sums of epsilon and delta must stay within budget"
-    raise AssertionError(kind)
+Refused = tuple[list[object], int, str]
+"""Arguments of a release that must be refused because of one part, the exit code, and what the message says."""
+
+Spoil = Callable[[list[Path], Path], Refused]
+"""Spoil one of three parts, or another file of that name beside them."""
+
+SPOILED: dict[str, Spoil] = {}
 
 
-@pytest.mark.parametrize(
-    "kind",
-    re.findall(r'case "([a-z ]+)":', Path(__file__).read_text()),
-)
-def test_one_part_that_cannot_be_released_spends_none(dptop_command: Command, three: list[Path], kind: str) -> None:
+def case(spoil: Spoil) -> Spoil:
+    """Add a case to the test below by the name of the function: none that is written here stays out."""
+    name = spoil.__name__.replace("_", " ")
+    assert name not in SPOILED
+    SPOILED[name] = spoil
+    return spoil
+
+
+@case
+def the_same_file_twice(three: list[Path], _other: Path) -> Refused:
+    return [*three, three[0]], 2, f"{three[0]}: each part must be given once; this is the file {three[0]}"
+
+
+@case
+def the_same_file_by_another_path(three: list[Path], _other: Path) -> Refused:
+    return [*three, three[0].parent / "." / "x" / ".." / three[0].name], 2, "each part must be given once"
+
+
+@case
+def the_same_file_by_a_link(three: list[Path], other: Path) -> Refused:
+    other.symlink_to(three[0])
+    return [*three, other], 2, f"other: each part must be given once; this is the file {three[0]}"
+
+
+@case
+def a_copy(three: list[Path], other: Path) -> Refused:
+    shutil.copy(three[0], other)
+    return [*three, other], 2, f"other: each shard must be another part of the stream; got a copy of {three[0]}"
+
+
+@case
+def a_second_name(three: list[Path], other: Path) -> Refused:
+    os.link(three[0], other)
+    return [*three], 1, f"{three[0].name}: a part must have one name"
+
+
+@case
+def one_that_was_released(three: list[Path], _other: Path) -> Refused:
+    elsewhere = subprocess.run([DPTOP, "release", three[-1]], capture_output=True, timeout=PATIENCE, check=True)
+    assert elsewhere.stdout.startswith(HEADER)
+    return [*three], 1, f"{three[-1].name}: one release per stream"
+
+
+@case
+def another_type(three: list[Path], other: Path) -> Refused:
+    summary = dptop.MisraGries(10)
+    summary.save(other)
+    return [*three, other], 1, "other: summaries that are released together must be SpaceSaving, .*; got Misra"
+
+
+@case
+def another_kind_of_label(three: list[Path], other: Path) -> Refused:
+    numbers = dptop.SpaceSaving(10)
+    numbers.update(1)
+    numbers.save(other)
+    return [*three, other], 1, f"other: .* one kind of labels; got integers here and bytes in {three[0]}"
+
+
+@case
+def a_part_of_a_part(three: list[Path], other: Path) -> Refused:
+    other.write_bytes(three[-1].read_bytes()[:-1])
+    return [*three, other], 1, "other: "
+
+
+@case
+def no_part(three: list[Path], other: Path) -> Refused:
+    other.write_bytes(LINES)
+    return [*three, other], 1, "other: these bytes are not a saved dptop summary"
+
+
+@case
+def an_input_that_broke_off(three: list[Path], other: Path) -> Refused:
+    broken = counted(a=1)
+    with pytest.raises(ZeroDivisionError):
+        broken.extend(str(1 // (i - 5)) for i in range(10))
+    broken.save(other)
+    return [*three, other], 1, "only if its stream was read to the end"
+
+
+@case
+def a_missing_file(three: list[Path], other: Path) -> Refused:
+    return [*three, other], 1, r"other: a part is opened .* \(No such file or directory\)\. Check its path"
+
+
+@case
+def a_folder(three: list[Path], _other: Path) -> Refused:
+    return [*three, three[0].parent], 1, "a part must be a regular file"
+
+
+@case
+def a_pipe(three: list[Path], other: Path) -> Refused:
+    os.mkfifo(other)
+    return [*three, other], 1, "other: a part must be a regular file"
+
+
+@case
+def standard_input(three: list[Path], _other: Path) -> Refused:
+    return [*three, "-"], 2, "a part must be a file, as it is marked as spent; got standard input"
+
+
+@case
+def its_own_output(three: list[Path], other: Path) -> Refused:
+    three[-1].rename(other.with_suffix(".csv"))
+    return [*three[:2], other.with_suffix(".csv"), "-o", other.with_suffix(".csv")], 2, "another file than"
+
+
+@case
+def no_place_for_the_output(three: list[Path], _other: Path) -> Refused:
+    return [*three, "-o", three[0].parent / "missing" / "x.csv"], 1, "must be writable there"
+
+
+@case
+def no_such_partition(three: list[Path], _other: Path) -> Refused:
+    return [*three, "--partition", "random"], 2, "partition must be one of 'as-stored', 'label'; got 'random'"
+
+
+@case
+def a_mechanism_of_others(three: list[Path], _other: Path) -> Refused:
+    return [*three, "--mechanism", "paper", "--share", "0.1"], 2, "mechanism must be one for a Sharded"
+
+
+@case
+def no_epsilon(three: list[Path], _other: Path) -> Refused:
+    return [*three, "--epsilon", "0"], 2, "epsilon must be"
+
+
+@case
+def a_broken_budget(three: list[Path], other: Path) -> Refused:
+    small = dptop.SpaceSaving(10, budget=dptop.Budget(0.5, 1e-9))
+    small.save(other)
+    return [*three, other], 1, "other: the sums of epsilon and delta must stay within budget"
+
+
+@pytest.mark.parametrize(("kind", "spoil"), SPOILED.items(), ids=SPOILED)
+def test_one_part_that_cannot_be_released_spends_none(
+    dptop_command: Command, three: list[Path], kind: str, spoil: Spoil
+) -> None:
     """All are checked before the first is marked: the others are as they were, and can be released without it."""
     (three[0].parent / "x").mkdir()
-    arguments, code, pattern = spoiled(three, kind)
+    arguments, code, pattern = spoil(three, three[0].with_name("other"))
     old = {path: path.read_bytes() for path in three[0].parent.iterdir() if path.is_file()}
     assert_refused(dptop_command("release", *arguments), code, pattern)
     assert {path: path.read_bytes() for path in three[0].parent.iterdir() if path.is_file()} == old
