@@ -1,4 +1,4 @@
-"""The saved form taken apart and put together again, from its description in docs/saved-form.md.
+"""The saved form of counters taken apart and put together again, from its description in docs/saved-form.md.
 
 It is an implementation of its own: tests read the order of last occurrences with it, and write forms that no summary
 would.
@@ -6,45 +6,24 @@ would.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import pickle
 import struct
 import subprocess
 import sys
-import zlib
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import dptop
+import saved_frame as frame
 
-MAGIC = b"dptop\0\r\n"
-SHORTENED = 1 << 31
-KINDS = {int: 1, str: 2, bytes: 3}
-
-Label = int | str | bytes
-Counters = list[tuple[int, bytes]]
-"""Counts and encoded labels in the order of last occurrence, the longest ago first; of Misra-Gries, of the labels."""
-
-MISRA_GRIES = 2
-"""The type of a saved Misra-Gries summary; SpaceSaving's is 1."""
-
-
-def encoded(label: Label, max_label_bytes: int = 4096) -> bytes:
-    """Return a label as the saved form holds it; a long one as prefix and digest."""
-    if isinstance(label, int):
-        return struct.pack("<BQ", label >= 2**63, label % 2**64)
-    raw = label.encode() if isinstance(label, str) else label
-    if len(raw) <= max_label_bytes:
-        return struct.pack("<I", len(raw)) + raw
-    prefix = raw[: max_label_bytes - 32]
-    if isinstance(label, str):
-        prefix = prefix.decode(errors="ignore").encode()
-    return struct.pack("<I", len(prefix) + 32 | SHORTENED) + prefix + hashlib.sha256(raw).digest()
+if TYPE_CHECKING:
+    from saved_frame import Label
 
 
 @dataclass
 class Saved:
-    """Everything in the saved form of a summary, to be read or changed."""
+    """Everything in the saved form of a SpaceSaving or a Misra-Gries summary, to be read or changed."""
 
     capacity: int
     partitions: int
@@ -52,10 +31,11 @@ class Saved:
     kind: int
     max_label_bytes: int
     identity: bytes
-    counters: list[Counters] = field(default_factory=list)
-    record: bytes = bytes(5)
+    counters: list[frame.Numbered] = field(default_factory=list)
+    """Of each table in the order of last occurrence, the longest ago first; of Misra-Gries, of the labels."""
+    record: bytes = frame.EMPTY_RECORD
     version: int = 1
-    type: int = 1
+    type: int = frame.SPACE_SAVING
     sections: int = 3
     length: int = 0
     """Of the stream; saved for Misra-Gries only."""
@@ -63,20 +43,11 @@ class Saved:
     @classmethod
     def parse(cls, data: bytes) -> Saved:
         """Take the saved form apart."""
-        assert data[:8] == MAGIC
-        assert zlib.crc32(data[:-4]) == int.from_bytes(data[-4:], "little")
-        version, kind_of_summary, sections = struct.unpack_from("<HHI", data, 8)
-        bodies, at = [], 16
-        for number in (1, 2, 3):
-            tag, length = struct.unpack_from("<IQ", data, at)
-            assert tag == number
-            bodies.append(data[at + 12 : at + 12 + length])
-            at += 12 + length
-        assert at == len(data) - 4
-        parameters, counters, record = bodies
-        saved = cls(*struct.unpack("<QQBBI16s", parameters))
-        saved.version, saved.type, saved.sections, saved.record = version, kind_of_summary, sections, record
-        saved.counters = saved._read(counters)
+        number, sections = frame.sections_of(data)
+        assert list(sections) == [frame.PARAMETERS, frame.COUNTERS, frame.RECORD]
+        saved = cls(*struct.unpack("<QQBBI16s", sections[frame.PARAMETERS]))
+        saved.type, saved.record = number, sections[frame.RECORD]
+        saved._read(sections[frame.COUNTERS])
         return saved
 
     @classmethod
@@ -84,49 +55,28 @@ class Saved:
         """Take the saved form of a summary apart."""
         return cls.parse(summary.to_bytes())
 
-    def _read(self, body: bytes) -> list[Counters]:
-        tables: list[Counters] = []
+    def _read(self, body: bytes) -> None:
         at = 0
-        if self.type == MISRA_GRIES:
+        if self.type == frame.MISRA_GRIES:
             (self.length,) = struct.unpack_from("<Q", body)
             at = 8
         for _ in range(self.partitions):
-            (labels,) = struct.unpack_from("<Q", body, at)
-            at += 8
-            table: Counters = []
-            for _ in range(labels):
-                (count,) = struct.unpack_from("<Q", body, at)
-                length = 9 if self.kind == 1 else 4 + (int.from_bytes(body[at + 8 : at + 12], "little") & ~SHORTENED)
-                table.append((count, body[at + 8 : at + 8 + length]))
-                at += 8 + length
-            tables.append(table)
+            table, at = frame.numbered_labels(body, at, self.kind, "Q")
+            self.counters.append(table)
         assert at == len(body)
-        return tables
 
     def to_bytes(self) -> bytes:
         """Put it together, with a right checksum."""
-        counters = b"".join(
-            struct.pack("<Q", len(table)) + b"".join(struct.pack("<Q", count) + label for count, label in table)
-            for table in self.counters
-        )
-        if self.type == MISRA_GRIES:
-            counters = struct.pack("<Q", self.length) + counters
-        return self.with_counters(counters)
+        length = struct.pack("<Q", self.length) if self.type == frame.MISRA_GRIES else b""
+        return self.with_counters(length + b"".join(frame.with_numbers(table, "Q") for table in self.counters))
 
     def with_counters(self, counters: bytes) -> bytes:
         """Put it together with another section of counters."""
         parameters = struct.pack(
             "<QQBBI16s", self.capacity, self.partitions, self.tie, self.kind, self.max_label_bytes, self.identity
         )
-        body = MAGIC + struct.pack("<HHI", self.version, self.type, self.sections)
-        for tag, section in enumerate((parameters, counters, self.record), 1):
-            body += struct.pack("<IQ", tag, len(section)) + section
-        return sealed(body)
-
-
-def sealed(body: bytes) -> bytes:
-    """Return bytes with their right checksum."""
-    return body + struct.pack("<I", zlib.crc32(body))
+        sections = {frame.PARAMETERS: parameters, frame.COUNTERS: counters, frame.RECORD: self.record}
+        return frame.form(self.type, sections, version=self.version, claimed=self.sections)
 
 
 def with_key(summary: dptop.SpaceSaving, key: bytes) -> dptop.SpaceSaving:

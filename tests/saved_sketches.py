@@ -7,39 +7,9 @@ no summary would.
 from __future__ import annotations
 
 import struct
-import zlib
 from dataclasses import dataclass, field
 
-from saved import MAGIC, sealed
-
-PARAMETERS, COUNTERS, RECORD, KEYS, CELLS, NOISE, ESTIMATES, SKETCH, LABELS = range(1, 10)
-COUNT_MIN, COUNT_SKETCH, TOP_ESTIMATES, TRACKED = 3, 4, 5, 6
-
-EMPTY_RECORD = bytes(5)
-
-
-def form(number: int, sections: dict[int, bytes]) -> bytes:
-    """Return a form of a type with these sections, in this order, and its right checksum."""
-    body = MAGIC + struct.pack("<HHI", 1, number, len(sections))
-    for tag, section in sections.items():
-        body += struct.pack("<IQ", tag, len(section)) + section
-    return sealed(body)
-
-
-def sections_of(data: bytes) -> tuple[int, dict[int, bytes]]:
-    """Return the type of a form, and its sections by tag."""
-    assert data[:8] == MAGIC
-    assert zlib.crc32(data[:-4]) == int.from_bytes(data[-4:], "little")
-    version, number, count = struct.unpack_from("<HHI", data, 8)
-    assert version == 1
-    sections, at = {}, 16
-    for _ in range(count):
-        tag, length = struct.unpack_from("<IQ", data, at)
-        sections[tag] = data[at + 12 : at + 12 + length]
-        at += 12 + length
-    assert at == len(data) - 4
-    assert list(sections) == sorted(sections)
-    return number, sections
+import saved_frame as frame
 
 
 @dataclass
@@ -62,30 +32,30 @@ class SavedSketch:
     @classmethod
     def parse(cls, data: bytes) -> SavedSketch:
         """Take the saved form apart."""
-        number, sections = sections_of(data)
-        assert list(sections) == [PARAMETERS, RECORD, KEYS, CELLS, NOISE]
-        keys, cells = sections[KEYS], sections[CELLS]
-        width, depth, seeded, kind, limit, identity, length = struct.unpack("<QQBBI16sQ", sections[PARAMETERS])
+        number, sections = frame.sections_of(data)
+        assert list(sections) == [frame.PARAMETERS, frame.RECORD, frame.KEYS, frame.CELLS, frame.NOISE]
+        keys, cells = sections[frame.KEYS], sections[frame.CELLS]
+        width, depth, seeded, kind, limit, identity, length = struct.unpack("<QQBBI16sQ", sections[frame.PARAMETERS])
         return cls(
-            *(number, width, depth, seeded, kind, limit, identity, length, sections[RECORD]),
+            *(number, width, depth, seeded, kind, limit, identity, length, sections[frame.RECORD]),
             keys=list(struct.unpack(f"<{len(keys) // 8}Q", keys)),
             cells=list(struct.unpack(f"<{len(cells) // 8}q", cells)),
-            noise=sections[NOISE],
+            noise=sections[frame.NOISE],
         )
 
     def to_bytes(self) -> bytes:
         """Put it together, with a right checksum."""
-        return form(self.type, self.sections())
+        return frame.form(self.type, self.sections())
 
     def sections(self) -> dict[int, bytes]:
         """Return the sections by tag."""
         shape = (self.width, self.depth, self.seeded, self.kind, self.max_label_bytes, self.identity, self.length)
         return {
-            PARAMETERS: struct.pack("<QQBBI16sQ", *shape),
-            RECORD: self.record,
-            KEYS: struct.pack(f"<{len(self.keys)}Q", *self.keys),
-            CELLS: struct.pack(f"<{len(self.cells)}q", *self.cells),
-            NOISE: self.noise,
+            frame.PARAMETERS: struct.pack("<QQBBI16sQ", *shape),
+            frame.RECORD: self.record,
+            frame.KEYS: struct.pack(f"<{len(self.keys)}Q", *self.keys),
+            frame.CELLS: struct.pack(f"<{len(self.cells)}q", *self.cells),
+            frame.NOISE: self.noise,
         }
 
 
@@ -99,7 +69,7 @@ class SavedTop:
     identity: bytes
     length: int
     record: bytes = b""
-    labels: list[tuple[int, bytes]] = field(default_factory=list)
+    labels: frame.Numbered = field(default_factory=list)
     """Estimates and encoded labels, the estimate that was stored first before the others."""
     claimed: int | None = None
     """How many labels there are said to be, if that is not the truth."""
@@ -107,27 +77,20 @@ class SavedTop:
     @classmethod
     def parse(cls, data: bytes) -> SavedTop:
         """Take the saved form apart."""
-        number, sections = sections_of(data)
-        assert (number, list(sections)) == (TOP_ESTIMATES, [PARAMETERS, RECORD, ESTIMATES])
-        capacity, kind, limit, identity, length = struct.unpack("<QBI16sQ", sections[PARAMETERS])
-        saved = cls(capacity, kind, limit, identity, length, sections[RECORD])
-        body, at = sections[ESTIMATES], 8
-        (labels,) = struct.unpack_from("<Q", body)
-        for _ in range(labels):
-            (estimate,) = struct.unpack_from("<q", body, at)
-            length = 9 if saved.kind == 1 else 4 + (int.from_bytes(body[at + 8 : at + 12], "little") & (2**31 - 1))
-            saved.labels.append((estimate, body[at + 8 : at + 8 + length]))
-            at += 8 + length
-        assert at == len(body)
+        number, sections = frame.sections_of(data)
+        assert (number, list(sections)) == (frame.TOP_ESTIMATES, [frame.PARAMETERS, frame.RECORD, frame.ESTIMATES])
+        capacity, kind, limit, identity, length = struct.unpack("<QBI16sQ", sections[frame.PARAMETERS])
+        saved = cls(capacity, kind, limit, identity, length, sections[frame.RECORD])
+        saved.labels, end = frame.numbered_labels(sections[frame.ESTIMATES], 0, kind, "q")
+        assert end == len(sections[frame.ESTIMATES])
         return saved
 
     def to_bytes(self) -> bytes:
         """Put it together, with a right checksum."""
-        claimed = len(self.labels) if self.claimed is None else self.claimed
-        labels = b"".join(struct.pack("<q", estimate) + label for estimate, label in self.labels)
         parameters = struct.pack("<QBI16sQ", self.capacity, self.kind, self.max_label_bytes, self.identity, self.length)
-        sections = {PARAMETERS: parameters, RECORD: self.record, ESTIMATES: struct.pack("<Q", claimed) + labels}
-        return form(TOP_ESTIMATES, sections)
+        labels = frame.with_numbers(self.labels, "q", claimed=self.claimed)
+        sections = {frame.PARAMETERS: parameters, frame.RECORD: self.record, frame.ESTIMATES: labels}
+        return frame.form(frame.TOP_ESTIMATES, sections)
 
 
 @dataclass
@@ -144,13 +107,18 @@ class SavedTracked:
     @classmethod
     def parse(cls, data: bytes) -> SavedTracked:
         """Take the saved form apart."""
-        number, sections = sections_of(data)
-        assert (number, list(sections)) == (TRACKED, [PARAMETERS, RECORD, SKETCH, LABELS])
-        capacity, candidates, tie = struct.unpack("<QBB", sections[PARAMETERS])
-        return cls(capacity, candidates, tie, sections[RECORD], sections[SKETCH], sections[LABELS])
+        number, sections = frame.sections_of(data)
+        assert (number, list(sections)) == (frame.TRACKED, [frame.PARAMETERS, frame.RECORD, frame.SKETCH, frame.LABELS])
+        capacity, candidates, tie = struct.unpack("<QBB", sections[frame.PARAMETERS])
+        return cls(capacity, candidates, tie, sections[frame.RECORD], sections[frame.SKETCH], sections[frame.LABELS])
 
     def to_bytes(self) -> bytes:
         """Put it together, with a right checksum."""
         parameters = struct.pack("<QBB", self.capacity, self.candidates, self.tie)
-        sections = {PARAMETERS: parameters, RECORD: self.record, SKETCH: self.sketch, LABELS: self.labels}
-        return form(TRACKED, sections)
+        sections = {
+            frame.PARAMETERS: parameters,
+            frame.RECORD: self.record,
+            frame.SKETCH: self.sketch,
+            frame.LABELS: self.labels,
+        }
+        return frame.form(frame.TRACKED, sections)

@@ -20,7 +20,8 @@ from dptop._native import MAX_LENGTH, BatchWeights, Counters, LabelBatch, Readin
 from dptop.reference.misra_gries import MisraGries
 from dptop.tie import Tie
 from native_misra_gries import extend, misra_gries, state
-from saved import MISRA_GRIES, Saved, encoded
+from saved import Saved
+from saved_frame import MISRA_GRIES, encoded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -38,11 +38,13 @@ from dptop.release import PLANS
 from dptop.search import smallest_by_bisection
 from dptop.tie import Tie
 from foreign_oracles import Exact
-from saved import Label, released_elsewhere, with_key
+from saved import released_elsewhere, with_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
+
+    from saved_frame import Label
 
 
 def weighed(counts: dict[Any, int], capacity: int = 100, **parameters: Any) -> dptop.SpaceSaving:

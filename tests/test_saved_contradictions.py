@@ -17,8 +17,9 @@ import dptop
 from dptop import _native
 from dptop.gaussian import smallest_variance
 from dptop.record import Record
-from saved import SHORTENED, encoded, refused_in_little_memory, sealed
-from saved_sketches import COUNT_MIN, COUNT_SKETCH, EMPTY_RECORD, SavedSketch, SavedTop, SavedTracked
+from saved import refused_in_little_memory
+from saved_frame import COUNT_MIN, COUNT_SKETCH, EMPTY_RECORD, SHORTENED, encoded, sealed
+from saved_sketches import SavedSketch, SavedTop, SavedTracked
 from sketch_makers import ALL, ITEMS, TRACKED_NAMES, counted
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ import pytest
 import dptop
 from containers import summary_of
 from dptop.record import Record
-from saved import SHORTENED, Saved, encoded, refused_in_little_memory, routing, sealed
+from saved import Saved, refused_in_little_memory, routing
+from saved_frame import SHORTENED, encoded, sealed
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,11 +22,11 @@ import pytest
 import dptop
 from containers import arrow_file, parquet
 from dptop.ledger import Ledger
-from saved import refused_in_little_memory, sealed
+from saved import refused_in_little_memory
 from saved_form_cases import EXPECTED, saved
 from saved_form_reader import INTEGERS, read
 from saved_form_rules import check
-from saved_sketches import LABELS, SKETCH, TRACKED, form, sections_of
+from saved_frame import LABELS, SKETCH, TRACKED, form, sealed, sections_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,8 +18,8 @@ from dptop.gaussian import smallest_variance
 from dptop.ledger import Ledger
 from dptop.oracle import LinearSketch
 from dptop.record import Record
-from saved import encoded, released_elsewhere
-from saved_sketches import (
+from saved import released_elsewhere
+from saved_frame import (
     CELLS,
     COUNT_SKETCH,
     EMPTY_RECORD,
@@ -29,11 +29,10 @@ from saved_sketches import (
     PARAMETERS,
     RECORD,
     TRACKED,
-    SavedSketch,
-    SavedTop,
-    SavedTracked,
+    encoded,
     form,
 )
+from saved_sketches import SavedSketch, SavedTop, SavedTracked
 from sketch_makers import (
     ALL,
     ITEMS,

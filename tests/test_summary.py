@@ -23,7 +23,8 @@ import dptop
 from dptop.parameters import shown
 from dptop.reference import space_saving as reference
 from dptop.tie import Tie
-from saved import Label, Saved, encoded, routing, with_key
+from saved import Saved, routing, with_key
+from saved_frame import Label, encoded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
