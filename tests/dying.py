@@ -1,4 +1,4 @@
-"""Run the command many times in children of one process, and kill each with SIGKILL: a program for tests.
+"""Run the command, or a save, many times in children of one process, and kill each with SIGKILL: a program for tests.
 
     python dying.py steps|delays|together FOLDER [--break NAME] -- ARGUMENTS
 
@@ -6,6 +6,8 @@
 before or just after a call that opens, writes, syncs, replaces, removes or locks a file, or that draws noise, and in
 the middle of what is written. `delays` kills 60 children at random moments. `together` starts 6 at once, 5 times, and
 kills none.
+
+ARGUMENTS are those of the command, or `save NAME TIMES`, which saves from Python so many times under one name.
 
 FOLDER/template is copied for each run (for each 6 of `together`), and the child works in its copy, FOLDER/0 and so on.
 There it leaves `out-N`, `err-N` and `steps-N` (the names of its steps), and its parent `code-N`, negative for a signal;
@@ -28,6 +30,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import dptop
 from dptop import noise
 from dptop.cli import main, parts
 
@@ -109,14 +112,18 @@ def mark_late() -> None:
     commands.release_as = late
 
 
-def mark_in_place() -> None:
-    """Write the marked part over the old one."""
+def save_in_place() -> None:
+    """Write over the old file, and so over the old part where one is marked."""
+
+    def save(summary: dptop.Summary, path: Any) -> None:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_TRUNC), "wb") as file:
+            file.write(summary.to_bytes())
 
     def mark(found: Any) -> None:
         for part in found:
-            with os.fdopen(os.open(part.path, os.O_WRONLY | os.O_TRUNC), "wb") as file:
-                file.write(part.summary.to_bytes())
+            save(part.summary, part.path)
 
+    dptop.Summary.save = save  # type: ignore[method-assign, assignment] # with the same arguments
     commands.mark = mark
 
 
@@ -132,11 +139,20 @@ def lock_nothing() -> None:
     parts._same_file = meet  # type: ignore[assignment] # the same arguments, passed on
 
 
-BROKEN = {"mark-late": mark_late, "mark-in-place": mark_in_place, "lock-nothing": lock_nothing}
+BROKEN = {"mark-late": mark_late, "save-in-place": save_in_place, "lock-nothing": lock_nothing}
+
+
+def save(name: str, times: str) -> None:
+    """Save two sketches, large enough to be written in more than one piece, in turns."""
+    sketches = [dptop.CountMin(20_000, 5) for _ in range(2)]
+    for first, sketch in enumerate(sketches):
+        sketch.extend(range(first, 1000))
+    for turn in range(int(times)):
+        sketches[turn % 2].save(name)
 
 
 def child(folder: Path, number: int, arguments: list[str], die_at: int | None, ready: int | None = None) -> int:
-    """Start the command in a folder, once it is let go, and return the number of its process."""
+    """Start the command, or a save, in a folder, once it is let go, and return the number of its process."""
     if process := os.fork():
         return process
     os.chdir(folder)
@@ -149,7 +165,11 @@ def child(folder: Path, number: int, arguments: list[str], die_at: int | None, r
     sys.argv = ["dptop", *arguments]
     code = 1
     try:
-        main()
+        if arguments[0] == "save":
+            save(*arguments[1:])
+            code = 0
+        else:
+            main()
     except SystemExit as exited:
         code = int(str(exited.code))
     sys.stdout.flush()

@@ -93,7 +93,7 @@ def test_a_release_that_is_killed_leaves_parts_whole_and_no_unmarked_release(
     assert set(left) == {0, 1, 2}  # the state between, one marked and one not, was seen too
 
 
-@pytest.mark.parametrize("broken", ["mark-late", "mark-in-place"])
+@pytest.mark.parametrize("broken", ["mark-late", "save-in-place"])
 def test_a_release_that_is_marked_late_or_in_place_is_seen(template: Path, broken: str) -> None:
     """The checks above fail on a command that marks after the noise, and on one that writes over the old part."""
     torn = late = 0
