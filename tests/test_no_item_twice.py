@@ -11,7 +11,7 @@ import pytest
 import dptop
 from dptop import _native
 from dptop.envelope.binomial import majority
-from dptop.ledger import LedgerRecord
+from dptop.ledger import Charge, LedgerRecord
 from foreign_oracles import Exact
 
 ASK: dict[str, Any] = {"epsilon": 4.0, "delta": 1e-6}
@@ -159,7 +159,7 @@ def test_a_release_that_is_being_charged_is_no_gap() -> None:
     whole, other = parts()
     noisy = dptop.CountMin(64, 3).with_noise(epsilon=1.0)
     for ledger in (other._ledger, noisy._ledger):
-        ledger._charging = True
+        ledger._charge = Charge()
     with pytest.raises(dptop.IncompatibleSummaries):
         whole.merge(other)
     with pytest.raises(dptop.InvalidParameter, match="hide one stream"):

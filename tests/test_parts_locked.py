@@ -103,7 +103,9 @@ def test_another_process_has_to_wait(dptop_command: Command, three: list[Path]) 
     with subprocess.Popen(holder, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"locked\n"
-        assert_refused(dptop_command("release", *three), 1, r"tue\.dptop: another process is releasing this part")
+        assert_refused(
+            dptop_command("release", *three), 1, r"tue\.dptop: another process is releasing or saving this part"
+        )
         process.kill()
     assert rows(dptop_command("release", *three, *EXACT))[b"both"] == 150
 

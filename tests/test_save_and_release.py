@@ -126,7 +126,7 @@ def test_a_save_that_waits_for_too_long_says_why(tmp_path: Path, monkeypatch: py
     path = tmp_path / "part.dptop"
     counted().save(path)
     before = path.read_bytes()
-    with held(path), pytest.raises(dptop.SourceError, match="another process is releasing or saving it"):
+    with held(path), pytest.raises(dptop.SourceError, match="it is being released or saved, by another process"):
         counted("b").save(path)
     assert path.read_bytes() == before
 

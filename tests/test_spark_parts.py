@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import traceback
 import types
 from typing import TYPE_CHECKING, Any
 
@@ -12,15 +13,21 @@ import pytest
 
 import dptop
 from dptop import spark
+from dptop.ledger import Ledger
 from dptop.spark import job
 from dptop.spark import pieces as protocol
 from dptop.spark.executor import Counting
-from dptop.spark.pieces import PIECES, Piece, shards_of
+from dptop.spark.pieces import PIECES, Piece
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 SECRET = b"known to the driver"
+
+
+def shards_of(pieces: Iterable[Piece], counting: Counting, numbered: int | None) -> list[dptop.SpaceSaving]:
+    """Put a copy of the pieces together."""
+    return protocol.shards_of(list(pieces), counting, numbered)
 
 
 class Task:
@@ -162,6 +169,84 @@ def test_a_refused_item_comes_as_a_reason() -> None:
     with pytest.raises(dptop.SourceError, match=r"cannot be counted: .*Float64") as refused:
         shards_of([(partition, number, 1, data)], Counting(10, SECRET), None)
     assert "1.5" not in str(refused.value)
+
+
+def frames_of(error: BaseException) -> list[dict[str, Any]]:
+    """Return the local variables of the package in the traceback of an error."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return [dict(frame.f_locals) for frame in frames if "/dptop/" in frame.f_code.co_filename]
+
+
+@pytest.mark.parametrize("tear", TORN.values(), ids=TORN)
+def test_an_error_about_pieces_holds_none_of_them(
+    tear: Callable[[list[Piece]], list[Piece]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither does one that is raised when items were refused; tools that note local variables would keep them."""
+    monkeypatch.setattr(protocol, "PIECE_BYTES", 100)
+    whole = sent(0, ["s3cret" * 100]) + sent(1, ["b"])
+    assert "s3cret" in repr(whole)
+    for pieces in (tear(whole), [*whole, (1, protocol.REFUSED, 1, b"why")]):
+        with pytest.raises(dptop.SourceError) as torn:
+            protocol.shards_of(pieces, Counting(10, SECRET), None)
+        assert frames_of(torn.value)
+        assert "s3cret" not in repr(frames_of(torn.value))
+        assert torn.value.__context__ is None
+
+
+def test_ledgers_of_parts_are_not_kept() -> None:
+    """Nobody can have a copy of a part; a process that releases for years must not remember them all."""
+    counting = Counting(10, SECRET)
+    before = len(Ledger._known)
+    shards = shards_of(sent(0, ["a"]), counting, None)
+    assert dptop.release(dptop.Sharded(shards), epsilon=1.0, delta=1e-6).private
+    with pytest.raises(dptop.BudgetExhausted):
+        dptop.release(shards[0], epsilon=1.0, delta=1e-6)
+    assert len(Ledger._known) == before
+
+
+class Failing:
+    """Stands for a frame whose job fails."""
+
+    def __init__(self, fail: Callable[[], object]) -> None:
+        self.toArrow = fail
+
+    def mapInArrow(self, *_: object) -> Failing:  # noqa: N802 - Spark's name
+        return self
+
+
+def quoting() -> None:
+    raise ValueError("s3cret")
+
+
+def interrupted() -> None:
+    """As Spark 4 does: the job is cancelled, and what comes of that takes the place of the interruption."""
+    try:
+        raise KeyboardInterrupt
+    finally:
+        raise ValueError("cancelled: s3cret")
+
+
+def too_large() -> None:
+    raise ValueError("s3cret: Total size is bigger than spark.driver.maxResultSize (1024.0 MiB)")
+
+
+def collected(fail: Callable[[], object]) -> list[Piece]:
+    frame: Any = Failing(fail)
+    return job.collected(frame, lambda batches: batches)
+
+
+def test_nothing_that_spark_said_hangs_on_an_error() -> None:
+    for fail, says in ((quoting, "ValueError"), (too_large, "take a smaller capacity, or max_partitions")):
+        with pytest.raises(dptop.SourceError, match=says) as failed:
+            collected(fail)
+        assert (failed.value.__context__, failed.value.__cause__) == (None, None)
+        assert "s3cret" not in str(failed.value) + repr(frames_of(failed.value))
+
+
+def test_an_interruption_stays_one() -> None:
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        collected(interrupted)
+    assert stopped.value.__context__ is None
 
 
 class ConditionError(Exception):

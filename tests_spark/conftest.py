@@ -13,10 +13,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dptop import noise, spark
-from dptop.ledger import Ledger
 from dptop.release import release_as
 from dptop.spark import job
 from dptop.spark.executor import Counting
+from dptop.spark.pieces import PIECES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,10 +85,12 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
     found = Seen([], [], [], [])
     collect, draw = job.collected, noise.draw
 
-    def collected(counted: Any) -> list[Piece]:
-        found.plans.append(str(counted._jdf.queryExecution().executedPlan().toString()))
-        found.pieces.append(collect(counted))
-        return found.pieces[-1]
+    def collected(counted: Any, summarise: Any) -> list[Piece]:
+        job = counted.mapInArrow(summarise, PIECES)
+        found.plans.append(str(job._jdf.queryExecution().executedPlan().toString()))
+        pieces = collect(counted, summarise)
+        found.pieces.append(list(pieces))
+        return pieces
 
     def released(request: Request, sharded: Sharded) -> Release:
         found.sharded.append(sharded)
@@ -110,16 +112,7 @@ def no_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(noise, "draw", lambda _epsilon, count, _seed=None: [0] * count)
 
 
-class Forgetful(dict[bytes, Ledger]):
-    """A registry that knows no stream again."""
-
-    def setdefault(self, key: bytes, default: Any = None, /) -> Any:
-        """Find nothing and keep nothing."""
-        return default
-
-
 @pytest.fixture
 def one_secret(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give all releases one secret, so that the same counts are the same bytes, and forget that they were released."""
+    """Give all releases one secret, so that the same counts are the same bytes."""
     monkeypatch.setattr(spark, "Counting", lambda capacity, _: Counting(capacity, b"the same each time"))
-    monkeypatch.setattr(Ledger, "_known", Forgetful())

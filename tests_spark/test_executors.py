@@ -127,8 +127,10 @@ def test_an_executor_that_is_killed_changes_nothing(session: SparkSession, seen:
 
 
 def said(error: BaseException) -> str:
-    """Return all that a traceback would show."""
-    return "".join(traceback.format_exception(error))
+    """Return all that a traceback would show, of the local variables too; no other error hangs on to it."""
+    assert (error.__context__, error.__cause__) == (None, None)
+    shown = traceback.TracebackException.from_exception(error, capture_locals=True)
+    return str(error) + "".join(frame for frame in shown.format() if f"{os.sep}dptop{os.sep}" in frame)
 
 
 def test_a_job_that_fails_quotes_no_row(session: SparkSession, seen: Seen) -> None:

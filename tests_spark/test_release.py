@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import lit
 
 import dptop
 from dptop import spark
 from dptop.spark import frame
+from dptop.spark.executor import Counting
 from tests_spark.frames import LABELS, counted, counters, skewed, stored
 
 if TYPE_CHECKING:
@@ -68,7 +72,7 @@ def test_by_label_partitions_are_counted_in_the_order_of_labels(session: SparkSe
     """A small table holds what the sorted rows of its partition leave in it; by default as many as a shuffle makes."""
     df = skewed(session, "string")
     spark.release(df, "item", capacity=5, epsilon=1.0, delta=1e-6, partition="label")
-    routed = stored(frame.by_label(df.select("item").toDF("label"), 3))
+    routed = stored(frame.by_label(df.select("item").toDF("label"), 3, "nonce"))
     assert all(items == sorted(items, key=str.encode) for items in routed)
     assert counters(seen.sharded[0].shards) == counters(counted(routed, 5))
 
@@ -167,15 +171,55 @@ def test_nothing_is_shuffled_after_the_summary(session: SparkSession, seen: Seen
     assert ", 7), REPARTITION_BY_NUM" in below
 
 
-@pytest.mark.parametrize("kind", ["bigint", "binary"])
-@pytest.mark.parametrize("before", ["groupBy", "repartition"])
+SHUFFLED: dict[str, Callable[[DataFrame], DataFrame]] = {
+    "groupBy": lambda labels: labels.groupBy("item").count(),
+    "repartition": lambda labels: labels.repartition("item"),
+    "with a constant": lambda labels: labels.repartition("item", lit(True)),
+    "with what no label changes": lambda labels: labels.repartition("item", labels["item"].isNotNull()),
+    "rebalance": lambda labels: labels.selectExpr("item", "true as constant").hint("rebalance", "item", "constant"),
+}
+
+
+@pytest.mark.parametrize("label", ["id % 7", "if(id % 7 = 3, null, cast(cast(id % 7 as string) as binary))"])
+@pytest.mark.parametrize("before", SHUFFLED.values(), ids=SHUFFLED)
 def test_a_frame_that_was_shuffled_by_the_label_is_shuffled_again(
-    session: SparkSession, seen: Seen, kind: str, before: str
+    session: SparkSession, seen: Seen, label: str, before: Callable[[DataFrame], DataFrame]
 ) -> None:
     """Spark would take the other shuffle for ours, and join and split its partitions by their sizes."""
-    labels = session.range(300).selectExpr(f"cast(cast(id % 7 as string) as {kind}) as item")
-    df = labels.groupBy("item").count() if before == "groupBy" else labels.repartition("item")
+    df = before(session.range(300).selectExpr(f"{label} as item"))
     number = int(str(session.conf.get("spark.sql.shuffle.partitions")))
     result = spark.release(df, "item", capacity=50, epsilon=1.0, delta=1e-6, partition="label", max_partitions=number)
     assert "REPARTITION_BY_NUM" in seen.plans[0]
     assert len(result.noisy_minimum) == number
+
+
+def test_a_skewed_frame_keeps_each_label_in_one_partition(
+    session: SparkSession, seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where Spark takes an earlier shuffle for ours it splits a large label, by position; a second key that the other
+    shuffle has too is seen to let it.
+    """
+    settings = {
+        "spark.sql.adaptive.advisoryPartitionSizeInBytes": "20k",
+        "spark.sql.adaptive.coalescePartitions.minPartitionSize": "1k",
+        "spark.sql.shuffle.partitions": "4",
+    }
+    before = {name: session.conf.get(name) for name in settings}
+    for name, value in settings.items():
+        session.conf.set(name, value)
+    try:
+        rows = session.range(0, 225_300, 1, 4)
+        labels = rows.selectExpr("coalesce(if(id < 225000, 1L, id % 50 + 2), 0L) as item", "'guessed' as constant")
+        df = labels.hint("rebalance", "item", "constant")
+        assert in_how_many(df, seen) == 1
+        monkeypatch.setattr(Counting, "nonce", "guessed")
+        assert in_how_many(df, seen) > 1
+    finally:
+        for name, value in before.items():
+            session.conf.set(name, value)
+
+
+def in_how_many(df: DataFrame, seen: Seen) -> int:
+    """Return how many partitions hold the label 1."""
+    spark.release(df, "item", capacity=60, epsilon=1.0, delta=1e-6, partition="label")
+    return sum(1 in dict(table) for table in counters(seen.sharded[-1].shards))

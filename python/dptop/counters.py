@@ -139,11 +139,12 @@ class SpaceSaving(Counters):
     def _identified(cls, capacity: int, identity: bytes) -> Self:
         """Return an empty one with an identity that was drawn elsewhere: secret, and of this part of this stream only.
 
-        Everything else is as by default. What it holds after a stream is then a function of the stream.
+        Everything else is as by default. What it holds after a stream is then a function of the stream. The process
+        does not keep its ledger: no copy may be made of it.
         """
         summary = cls.__new__(cls)
         summary._tables = _native.Counters(Tie.LEAST_RECENT.algorithm, capacity, 1, LABEL_BYTES, identity)
-        summary._start(None)
+        summary._start(None, known=False)
         return summary
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 from dptop.errors import BudgetExhausted, InvalidParameter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from dptop.privacy import Budget, PrivacyParameters
 
@@ -62,6 +61,26 @@ class Closed(Enum):
     )
 
 
+class Charge:
+    """One charge of one ledger or several, while it lasts."""
+
+    def __init__(self) -> None:
+        self.lasts = True
+
+
+_lock = threading.RLock()
+"""One for all ledgers, as a charge may be of several. Whoever has it may come again: a signal's handler may charge."""
+
+
+def _renew_lock() -> None:
+    """Give the child of a fork a lock of its own: another thread may have held it."""
+    global _lock
+    _lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
+
+
 class Ledger:
     """What has been spent on one stream. Copies and unpickled twins of a summary share it within a process.
 
@@ -78,8 +97,7 @@ class Ledger:
         self.length: int | None = None
         self.closed = False
         self._why = Closed.SOMEHOW
-        self._lock = threading.RLock()  # a signal's handler may come to the same ledger
-        self._charging = False
+        self._charge: Charge | None = None
         self._claimed = False  # by a merge that may still give it back
 
     @classmethod
@@ -89,7 +107,7 @@ class Ledger:
 
     def unite(self, record: LedgerRecord) -> None:
         """Add the record of a saved copy; entries already known count once."""
-        with self._lock:
+        with _lock:
             self.entries.update(record.entries)
             if record.closed:
                 self.closed, self._claimed = True, False  # a merge that gives back must not open it again
@@ -100,7 +118,7 @@ class Ledger:
 
     def close(self, why: Closed = Closed.TOO_LONG) -> None:
         """Allow no further release, also of copies, whatever the budget."""
-        with self._lock:
+        with _lock:
             self.closed, self._why, self._claimed = True, why, False
 
     def hand_over(self) -> None:
@@ -109,8 +127,8 @@ class Ledger:
         Raises:
             InvalidParameter: it is closed already, or something was released: there is nothing to hand over.
         """
-        with self._lock:
-            if self.closed or self._charging or self.entries:
+        with _lock:
+            if self.closed or self._is_charged or self.entries:
                 raise InvalidParameter(
                     "noise in the cells must hide one stream; this sketch was released, or handed over before."
                     " Make another one with with_noise()."
@@ -122,8 +140,8 @@ class Ledger:
 
         None if it is closed already.
         """
-        with self._lock:
-            if self.closed or self._charging or self.length is not None:  # a declared length is that of one part
+        with _lock:
+            if self.closed or self._is_charged or self.length is not None:  # a declared length is that of one part
                 return None
             self.closed, self._why, self._claimed = (
                 True,
@@ -134,9 +152,14 @@ class Ledger:
 
     def give_back(self) -> None:
         """Undo `claim`, where nothing was merged."""
-        with self._lock:
+        with _lock:
             if self._claimed:  # and not closed for another reason meanwhile
                 self.closed = self._claimed = False
+
+    @property
+    def _is_charged(self) -> bool:
+        """Whether a release is being charged: in this thread, if that has the lock, so that a handler asks."""
+        return self._charge is not None and self._charge.lasts
 
     def record(self) -> LedgerRecord:
         """Return what there is now, for a saved copy."""
@@ -157,25 +180,13 @@ class Ledger:
         """
         charge_all([(self, budget)], new, length)
 
-    @contextlib.contextmanager
-    def _held(self) -> Iterator[None]:
-        """Keep other threads, and a signal's handler, from charging this ledger meanwhile."""
-        with self._lock:
-            if self._charging:
-                raise BudgetExhausted("another release of the stream is being charged. Release again when it is done.")
-            self._charging = True
-            try:
-                yield
-            finally:
-                self._charging = False
-
     def _check(self, new: Spent, budget: Budget | None, length: int | None) -> None:
         self._check_length(length)
         self._check_budget(new, budget)
 
     def _enter(self, new: Spent, length: int | None) -> None:
-        self.length = self.length if length is None else length
         self.entries[os.urandom(ENTRY_IDENTITY_BYTES)] = new
+        self.length = self.length if length is None else length
 
     def _check_length(self, length: int | None) -> None:
         if self.closed:
@@ -223,16 +234,22 @@ def charge_all(charged: Sequence[tuple[Ledger, Budget | None]], new: Spent, leng
     Arguments and errors as in `Ledger.charge`. An interruption in the middle may leave some charged, and nothing is
     released then.
     """
-    with contextlib.ExitStack() as held:
-        for ledger, _ in sorted(charged, key=lambda pair: pair[0].identity):  # in one order, so that none waits forever
-            held.enter_context(ledger._held())
-        for ledger, budget in charged:
-            ledger._check(new, budget, length)
-        if length is not None and len(charged) > 1 and any(ledger.length is not None for ledger, _ in charged):
-            # with shards of known lengths beside it, one bound after the other could be tried on a shard
-            raise InvalidParameter(
-                "length must be declared in one release of several shards at most, as its answer tells of their sum;"
-                " one was declared for a shard before. Leave it out."
-            )
-        for ledger, _ in charged:
-            ledger._enter(new, length)
+    with _lock:
+        if any(ledger._is_charged for ledger, _ in charged):
+            raise BudgetExhausted("another release of the stream is being charged. Release again when it is done.")
+        charge = Charge()
+        try:
+            for ledger, _ in charged:
+                ledger._charge = charge
+            for ledger, budget in charged:
+                ledger._check(new, budget, length)
+            if length is not None and len(charged) > 1 and any(ledger.length is not None for ledger, _ in charged):
+                # with shards of known lengths beside it, one bound after the other could be tried on a shard
+                raise InvalidParameter(
+                    "length must be declared in one release of several shards at most, as its answer tells of their"
+                    " sum; one was declared for a shard before. Leave it out."
+                )
+            for ledger, _ in charged:
+                ledger._enter(new, length)
+        finally:
+            charge.lasts = False  # for all of them in one step, which nothing interrupts

@@ -94,7 +94,8 @@ def held(path: str | os.PathLike[str]) -> Iterator[int | None]:
             let_go(descriptor)
         if time.monotonic() > deadline:  # replaced again and again, or never let go
             raise SourceError(
-                f"{path!s}: it is being released or saved, by another process or this one. Save again when that is done."
+                f"{path!s}: it is being released or saved, by another process or this one. Save again when that is"
+                " done."
             )
         time.sleep(PAUSE)
     yield None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from dptop.counters import SpaceSaving
@@ -69,12 +70,12 @@ class Sharded:
             raise InvalidParameter(
                 f"shards must be a list of SpaceSaving; got {type(shards).__name__}. Put it into a list."
             ) from None
-        self._shards = tuple(parts)
+        self._shards = tuple(islice(parts, MAX_SHARDS + 1))  # what never ends is not waited for
         self._partition = one_of("partition", partition, PARTITIONS)
         if not 1 <= len(self._shards) <= MAX_SHARDS:
             raise InvalidParameter(
-                f"shards must be one SpaceSaving or more, at most 2**20; got {len(self._shards)}. Count each shard with"
-                " a SpaceSaving of its own."
+                "shards must be one SpaceSaving or more, at most 2**20; got"
+                f" {'more' if self._shards else 'none'}. Count each shard with a SpaceSaving of its own."
             )
         self._compatible()
 

@@ -48,14 +48,17 @@ class Summary(ABC):
         if (number := cls.__dict__.get("_saved_as")) is not None:
             cls._types[number] = cls
 
-    def _start(self, budget: Budget | None, *, incomplete: bool = False) -> None:
-        """Begin without items, or go on with those of a saved summary. Called once the counters are there."""
+    def _start(self, budget: Budget | None, *, incomplete: bool = False, known: bool = True) -> None:
+        """Begin without items, or go on with those of a saved summary. Called once the counters are there.
+
+        Not `known` is a summary of which there is no copy, and never will be: the process does not keep its ledger.
+        """
         if budget is not None and not isinstance(budget, Budget):
             raise InvalidParameter(f"budget must be a dptop.Budget; got {type(budget).__name__}. Build one of it.")
         self._budget = budget
         self._begun: Reading | None = None
         self._open = {Reading()} if incomplete else set()
-        self._ledger = Ledger.of(self._identity)
+        self._ledger = Ledger.of(self._identity) if known else Ledger(self._identity)
 
     @property
     @abstractmethod
@@ -189,12 +192,12 @@ class Summary(ABC):
         return cls._read(bytes(data))[0]
 
     @classmethod
-    def _read(cls, data: bytes) -> tuple[Self, Record]:
+    def _read(cls, data: bytes, *, known: bool = True) -> tuple[Self, Record]:
         """Return a saved summary, and the record that was saved with it."""
         kind = cls._type_of(data)
         summary = kind.__new__(kind)
         record = Record.from_bytes(summary._decode(data))
-        summary._start(record.budget, incomplete=record.incomplete)
+        summary._start(record.budget, incomplete=record.incomplete, known=known)
         summary._ledger.unite(record.ledger)
         return summary, record
 
@@ -206,6 +209,8 @@ class Summary(ABC):
             named = cls._types.get(int.from_bytes(data[SAVED_TYPE], "little"))
         if named is None:
             return next((kind for kind in cls._types.values() if issubclass(kind, cls)), cls)
+        if issubclass(cls, named):
+            return cls
         if not issubclass(named, cls):
             raise CorruptSummary(
                 f"the saved summary is of another type: a {named.__name__}, which is not a {cls.__name__}."

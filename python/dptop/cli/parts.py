@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Part", "locked_parts", "mark"]
 
-FILES_OF_A_PART: Final = 2
-"""Open at once: the one that is locked, and the one that takes its place."""
+FILES_OF_A_PART: Final = 3
+"""Open at once: the one that is locked, the one that takes its place, and their folder."""
 OTHER_FILES: Final = 256
 
 

@@ -11,7 +11,7 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from dptop.counters import SpaceSaving, capacity_of
+from dptop.counters import capacity_of
 from dptop.errors import InvalidParameter
 from dptop.parameters import one_of, whole_number
 from dptop.release import Request, plan, release_as
@@ -21,7 +21,7 @@ from dptop.spark.executor import Counting
 from dptop.spark.frame import by_label, labels_of, shuffle_partitions
 from dptop.spark.job import collected
 from dptop.spark.ledger import Ledger
-from dptop.spark.pieces import PIECES, shards_of
+from dptop.spark.pieces import shards_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -82,8 +82,9 @@ def release(
         InvalidParameter, UnsupportedLabel: an argument or the type of the column breaks its rule: no job was started
             and nothing is spent.
         BudgetExhausted: the ledger does not cover this; likewise.
-        SourceError: no such column, likewise; or the job failed, and nothing is released. What Spark said is not
-            repeated, as it may quote rows: its own logs have it, and are as private as the data.
+        SourceError: no such column, or a frame that Spark cannot analyse, likewise; or the job failed, and nothing is
+            released. What Spark said is not repeated, as it may quote rows: its own logs have it, and are as private as
+            the data.
 
     Source: docs/privacy.md sections 8, 9 and 17.
     """
@@ -99,17 +100,17 @@ def release(
             " and give it to every release of the same data."
         )
     for number in (1, MOST_SUMMED + 1):  # either form refuses now what it would refuse after the job
-        plan(request, Sharded([SpaceSaving(counting.capacity) for _ in range(number)], partition))
+        plan(request, Sharded(map(counting.nothing, range(number)), partition))
     labels = labels_of(df, column)
     if partition == BY_LABEL:
         numbered = max_partitions or shuffle_partitions(labels)
-        counted = by_label(labels, numbered)
+        counted = by_label(labels, numbered, counting.nonce)
     else:
         numbered = None
         counted = labels if max_partitions is None else labels.coalesce(max_partitions)
     if budget is not None:
         budget._charge(request.spent)
-    shards = shards_of(collected(counted.mapInArrow(counting.summarise, PIECES)), counting, numbered)
+    shards = shards_of(collected(counted, counting.summarise), counting, numbered)
     result = release_as(request, Sharded(shards, partition))
     # Spark may number partitions by the sizes of files, and one row more may then swap two of them
     minima = tuple(sorted(result.noisy_minimum))

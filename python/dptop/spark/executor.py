@@ -39,6 +39,11 @@ class Counting:
         """Return the identity of a partition's summary: to all who do not know the secret, as good as random."""
         return hashlib.sha256(self.secret + partition.to_bytes(8, "little")).digest()[:IDENTITY_BYTES]
 
+    @property
+    def nonce(self) -> str:
+        """A word that no other release has; it tells nothing of the secret."""
+        return hashlib.sha256(self.secret + b"nonce").hexdigest()
+
     def nothing(self, partition: int) -> SpaceSaving:
         """Return the summary of a partition before its first item."""
         return SpaceSaving._identified(self.capacity, self.identity(partition))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from dptop.errors import InvalidParameter, SourceError, UnsupportedLabel
 from dptop.parameters import shown, whole_number
 from dptop.sharded import MAX_SHARDS
+from dptop.spark.job import kind_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -29,17 +30,10 @@ def labels_of(df: DataFrame, column: str) -> DataFrame:
         )
     if not isinstance(column, str):
         raise InvalidParameter(f"column must be the name of a column; got {shown(column)}. Name one column.")
-    if df.isStreaming:
-        raise InvalidParameter(
-            "df must have an end; got a streaming DataFrame. Release each batch by itself, with a ledger for all."
-        )
-    from pyspark.errors import AnalysisException  # here: only who has such a frame has pyspark
-
-    try:
-        labels = df.select(column)
-        fields = labels.schema.fields
-    except AnalysisException:
-        raise SourceError(f"the frame has no column {shown(column)}. Name one that df.columns lists.") from None
+    labels, refused = _asked(df, column)
+    if labels is None:
+        raise SourceError(refused)
+    fields = labels.schema.fields
     if len(fields) != 1:
         raise InvalidParameter(f"column must be the name of one column; got {len(fields)} of them. Name one.")
     kind = fields[0].dataType.typeName()
@@ -51,19 +45,46 @@ def labels_of(df: DataFrame, column: str) -> DataFrame:
     return labels.toDF(LABEL)
 
 
-def by_label(labels: DataFrame, partitions: int) -> DataFrame:
+def _asked(df: DataFrame, column: str) -> tuple[DataFrame | None, str]:
+    """Return the column, or why there is none; no error of Spark's hangs on to what is raised then."""
+    try:
+        streams = df.isStreaming
+        labels = None if streams else df.select(column)
+        if labels is not None:
+            labels.schema  # noqa: B018 - Spark answers when it is asked
+    except Exception as error:  # of a frame that cannot be analysed, a session that has stopped
+        kind = kind_of(error)
+        if "UNRESOLVED_COLUMN" in kind:
+            quoted = "Name one that df.columns lists, in backticks if it has a dot."
+            return None, f"the frame has no column {shown(column)}. {quoted}"
+        return None, f"Spark cannot say what column {shown(column)} of the frame is ({kind}). Look at df.printSchema()."
+    if streams:
+        raise InvalidParameter(
+            "df must have an end; got a streaming DataFrame. Release each batch by itself, with a ledger for all."
+        )
+    return labels, ""
+
+
+def by_label(labels: DataFrame, partitions: int, nonce: str) -> DataFrame:
     """Return the rows in as many partitions, each label in one of them, in the order of the labels.
 
     A shuffle hands blocks over in an order that depends on their sizes, so on other rows, and on luck; Theorem A needs
     an order that one row more leaves alone. Sorted by label there is no other. Texts are sorted as bytes: a collation
     takes different labels for equal. A number that is given is kept: AQE would join partitions by their sizes.
 
-    The second key is the same for all rows. Without it Spark would leave the shuffle out after a join or `groupBy` by
-    the same column, and AQE would join and split that one's partitions by their sizes.
+    Where the frame was shuffled before Spark leaves a shuffle by the same keys out, and AQE joins and splits the
+    partitions of the earlier one by their sizes. So there is a second key, the same for all rows, that no other plan
+    has.
+
+    Args:
+        labels: the column.
+        partitions: how many.
+        nonce: letters and digits, of this release only.
     """
-    label = labels[LABEL]
+    keyed = labels.where(f"{LABEL} is not null").selectExpr(LABEL, f"'{nonce}' as nonce")
+    label = keyed[LABEL]
     key = label if labels.schema.fields[0].dataType.typeName() in INTEGERS else label.cast("binary")
-    return labels.where(label.isNotNull()).repartition(partitions, key, label.isNotNull()).sortWithinPartitions(key)
+    return keyed.repartition(partitions, key, keyed["nonce"]).sortWithinPartitions(key).select(label)
 
 
 def shuffle_partitions(labels: DataFrame) -> int:

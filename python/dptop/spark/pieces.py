@@ -10,7 +10,7 @@ from dptop.errors import CorruptSummary, SourceError
 from dptop.sharded import MAX_SHARDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from dptop.spark.executor import Counting
 
@@ -48,11 +48,11 @@ def _row(partition: int, number: int, of: int, data: bytes) -> Any:
     return pyarrow.RecordBatch.from_pydict({**arrays, "data": pyarrow.array([data], pyarrow.binary())})
 
 
-def shards_of(pieces: Iterable[Piece], counting: Counting, numbered: int | None) -> list[SpaceSaving]:
+def shards_of(pieces: list[Piece], counting: Counting, numbered: int | None) -> list[SpaceSaving]:
     """Return the summary of every partition: each counted once, whole, and by this job.
 
     Args:
-        pieces: what was collected.
+        pieces: what was collected; emptied.
         counting: what executors were told.
         numbered: the number of partitions, where it is known. If nothing came, all are empty: Spark skips a shuffle
             that turns out to be empty, as a whole.
@@ -60,8 +60,18 @@ def shards_of(pieces: Iterable[Piece], counting: Counting, numbered: int | None)
     Raises:
         SourceError: parts are missing, double or foreign, or too many, or an executor refused an item. Where the
             number of partitions is not known, the last ones are not missed; Spark has none to lose after a job that
-            succeeded, as a partition without rows yields a summary too.
+            succeeded, as a partition without rows yields a summary too. No frame of the error holds a label.
     """
+    try:
+        return _put_together(pieces, counting, numbered)
+    except SourceError as error:
+        said = str(error)
+    finally:
+        pieces.clear()
+    raise SourceError(f"{said} Nothing is released, and what was charged stays spent.")
+
+
+def _put_together(pieces: list[Piece], counting: Counting, numbered: int | None) -> list[SpaceSaving]:
     found: defaultdict[int, dict[int, bytes]] = defaultdict(dict)
     of: dict[int, int] = {}
     for partition, number, pieces_of_it, data in pieces:
@@ -75,8 +85,7 @@ def shards_of(pieces: Iterable[Piece], counting: Counting, numbered: int | None)
     numbers = range(len(found) or 1 if numbered is None else numbered)  # a frame without partitions is one empty shard
     if len(numbers) > MAX_SHARDS:
         raise SourceError(
-            f"at most 2**20 partitions are released together; got {len(numbers)}. Nothing is released, and what was"
-            " charged stays spent. Join them with max_partitions."
+            f"at most 2**20 partitions are released together; got {len(numbers)}. Join them with max_partitions."
         )
     if not set(found) <= set(numbers) or (numbered is not None and found and len(found) < numbered):
         raise _torn()
@@ -87,7 +96,7 @@ def _shard(pieces: dict[int, bytes] | None, number: int, counting: Counting) -> 
     if pieces is None:
         return counting.nothing(number)
     try:
-        summary = SpaceSaving.from_bytes(b"".join(data for _, data in sorted(pieces.items())))
+        summary, _ = SpaceSaving._read(b"".join(data for _, data in sorted(pieces.items())), known=False)
     except CorruptSummary:
         raise _torn() from None
     if (summary._identity, summary.capacity) != (counting.identity(number), counting.capacity):
@@ -98,5 +107,5 @@ def _shard(pieces: dict[int, bytes] | None, number: int, counting: Counting) -> 
 def _torn() -> SourceError:
     return SourceError(
         "every partition must be counted once, by this job; Spark delivered parts that are missing, double or foreign."
-        " Nothing is released. Run it again, with one version of dptop on driver and executors."
+        " Run it again, with one version of dptop on driver and executors."
     )
