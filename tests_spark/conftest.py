@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -112,7 +113,10 @@ def no_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(noise, "draw", lambda _epsilon, count, _seed=None: [0] * count)
 
 
+ONE_SECRET = Counting(1, b"the same each time")
+
+
 @pytest.fixture
 def one_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give all releases one secret, so that the same counts are the same bytes."""
-    monkeypatch.setattr(spark, "Counting", lambda capacity, _: Counting(capacity, b"the same each time"))
+    monkeypatch.setattr(spark, "Counting", lambda capacity, _: replace(ONE_SECRET, capacity=capacity))

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections import Counter
-from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pytest
-from pyspark.sql import DataFrame
-from pyspark.sql.functions import lit
+from pyspark.sql.functions import expr
 
 import dptop
 from dptop import spark
 from dptop.spark import frame
 from dptop.spark.executor import Counting
+from tests_spark.conftest import ONE_SECRET
 from tests_spark.frames import LABELS, counted, counters, skewed, stored
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from tests_spark.conftest import Seen
 
@@ -67,12 +68,12 @@ def test_by_label_every_label_is_in_one_partition(session: SparkSession, seen: S
     assert all(row.low <= row.count <= row.high for row in result)
 
 
-@pytest.mark.usefixtures("no_noise")
+@pytest.mark.usefixtures("no_noise", "one_secret")
 def test_by_label_partitions_are_counted_in_the_order_of_labels(session: SparkSession, seen: Seen) -> None:
     """A small table holds what the sorted rows of its partition leave in it; by default as many as a shuffle makes."""
     df = skewed(session, "string")
     spark.release(df, "item", capacity=5, epsilon=1.0, delta=1e-6, partition="label")
-    routed = stored(frame.by_label(df.select("item").toDF("label"), 3, "nonce"))
+    routed = stored(frame.by_label(df.select("item").toDF("label"), 3, ONE_SECRET.nonce))
     assert all(items == sorted(items, key=str.encode) for items in routed)
     assert counters(seen.sharded[0].shards) == counters(counted(routed, 5))
 
@@ -174,7 +175,7 @@ def test_nothing_is_shuffled_after_the_summary(session: SparkSession, seen: Seen
 SHUFFLED: dict[str, Callable[[DataFrame], DataFrame]] = {
     "groupBy": lambda labels: labels.groupBy("item").count(),
     "repartition": lambda labels: labels.repartition("item"),
-    "with a constant": lambda labels: labels.repartition("item", lit(True)),
+    "with a constant": lambda labels: labels.repartition("item", expr("true")),
     "with what no label changes": lambda labels: labels.repartition("item", labels["item"].isNotNull()),
     "rebalance": lambda labels: labels.selectExpr("item", "true as constant").hint("rebalance", "item", "constant"),
 }
@@ -196,8 +197,9 @@ def test_a_frame_that_was_shuffled_by_the_label_is_shuffled_again(
 def test_a_skewed_frame_keeps_each_label_in_one_partition(
     session: SparkSession, seen: Seen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where Spark takes an earlier shuffle for ours it splits a large label, by position; a second key that the other
-    shuffle has too is seen to let it.
+    """Spark splits a large label by position where it takes an earlier shuffle for ours.
+
+    A second key that the earlier one has too is seen to let it.
     """
     settings = {
         "spark.sql.adaptive.advisoryPartitionSizeInBytes": "20k",
@@ -220,6 +222,8 @@ def test_a_skewed_frame_keeps_each_label_in_one_partition(
 
 
 def in_how_many(df: DataFrame, seen: Seen) -> int:
-    """Return how many partitions hold the label 1."""
-    spark.release(df, "item", capacity=60, epsilon=1.0, delta=1e-6, partition="label")
-    return sum(1 in dict(table) for table in counters(seen.sharded[-1].shards))
+    """Return how many partitions hold the label 1, whatever else is wrong with them."""
+    with contextlib.suppress(dptop.SourceError):
+        spark.release(df, "item", capacity=60, epsilon=1.0, delta=1e-6, partition="label")
+    summaries = [dptop.SpaceSaving.from_bytes(data) for *_, data in seen.pieces[-1]]
+    return sum(1 in dict(table) for table in counters(summaries))
