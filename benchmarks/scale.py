@@ -40,7 +40,8 @@ SHARDS: Final = (1, 4, 16, 64, 256)
 CAPACITIES: Final = (512, 4096)
 RELEASES: Final = 32
 CAPACITY_AT_THE_CENTRE: Final = 65_536
-SHARDS_AT_THE_CENTRE: Final = (16, 64, 256)
+CENTRES: Final = ((16, 1, "none"), (64, 1, "none"), (256, 1, "none"), (16, 500, "all"), (64, 500, "all"))
+"""Shards, the count of every label, and which labels are selected then."""
 SURELY: Final = 2
 """Times what is always found, from which the noise of a count is measured: no shard leaves such a label out."""
 BYTES_A_COUNTER: Final = 38
@@ -61,7 +62,7 @@ CHECKED: Final = f"""* *Saved*: all shards in the saved form. *Noise*: of labels
 * *Beyond*: releases with any true count outside its interval. All hold at once with probability 0.95.
 """
 CENTRE: Final = """Peak memory of a process that reads the saved parts and releases them, above what it had before the
-first one. All counters are alike, so that no label is selected; each that is takes room besides.
+first one. All shards have the same labels, of which none is selected, or all are, by every shard.
 """
 
 
@@ -73,7 +74,8 @@ class Cost(NamedTuple):
         offset: 1 + G of the selection in a shard.
         noise: standard deviation of a count.
         above: the most that a count exceeds the true one, besides noise: n/K.
-        finds: the count from which every shard selects a label that is spread evenly, whatever the counters are.
+        finds: the count from which a label that is spread evenly is selected, whatever the counters are: by every shard
+            if they hold equally many items, by one of them otherwise.
     """
 
     memory: int
@@ -162,37 +164,40 @@ class AtTheCentre(NamedTuple):
     """Peak memory of a process that releases shards, above what it had before the first of them came, in bytes.
 
     Attributes:
-        shards: how many.
         summaries: once all are there.
         release: after the release.
     """
 
-    shards: int
     summaries: int
     release: int
 
 
-def at_the_centre(shards: int) -> AtTheCentre:
-    """Read full shards from their saved form and release them. Run in a process of its own."""
+def at_the_centre(shards: int, each: int) -> AtTheCentre:
+    """Read shards with the same labels, each so many times, from their saved form, and release them.
+
+    Run in a process of its own.
+    """
     reset_peak()
     before, parts = peak_bytes(), []
+    labels = CAPACITY_AT_THE_CENTRE - 1  # a free counter, so that the minimum is 0
     for _ in range(shards):
         part = dptop.SpaceSaving(CAPACITY_AT_THE_CENTRE)
-        part.extend(np.arange(CAPACITY_AT_THE_CENTRE))
+        part.extend(np.arange(labels), weights=np.full(labels, each))
         parts.append(dptop.SpaceSaving.from_bytes(part.to_bytes()))
     summaries = peak_bytes()
     dptop.release(dptop.Sharded(parts), epsilon=EPSILON, delta=DELTA)
-    return AtTheCentre(shards, summaries - before, peak_bytes() - before)
+    return AtTheCentre(summaries - before, peak_bytes() - before)
 
 
 def centres() -> Iterator[tuple[str, ...]]:
     """Yield the memory of the centre, each measured in a process of its own."""
-    for shards in SHARDS_AT_THE_CENTRE:
+    for shards, each, selected in CENTRES:
         with multiprocessing.get_context("spawn").Pool(1) as process:
-            found = process.apply(at_the_centre, (shards,))
+            found = process.apply(at_the_centre, (shards, each))
         counters = shards * CAPACITY_AT_THE_CENTRE
         yield (
             f"{shards}",
+            selected,
             f"{counters:,}",
             _megabytes(found.summaries),
             _megabytes(found.release),
@@ -249,7 +254,7 @@ def page() -> str:
     here = (
         *("capacity", "shards", "form", "memory", "saved", "noise", "above", "below", "missed", "labels", "beyond"),
     )
-    centre = ("shards", "counters", "summaries", "with the release", "bytes a counter", "with the release")
+    centre = ("shards", "selected", "counters", "summaries", "with the release", "bytes a counter", "with the release")
     return INTRODUCTION + "\n".join(
         (
             "## 10^12 items, by the formulas\n\n" + table(of_a_day, worked_out()),

@@ -238,3 +238,10 @@ def test_the_border_refuses_bad_arguments(arguments: tuple[Any, ...]) -> None:
 def test_no_draws() -> None:
     """Zero draws are none, and take no entropy."""
     assert noise.draw(Fraction(1), 0) == []
+
+
+def test_seeds_of_different_purposes_never_meet() -> None:
+    """For all seeds that a release takes, and for all shards: counters, length, cells and counts draw apart."""
+    largest = _native.MAX_LENGTH
+    purposes = [0, noise.LENGTH_SEED, noise.CELLS_SEED, noise.COUNTS_SEED, noise.NEXT_SHARD]
+    assert all(later - earlier > largest for earlier, later in pairwise(purposes))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import weakref
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -198,6 +199,56 @@ def test_what_a_release_spends_is_the_total(form: str, monkeypatch: pytest.Monke
     labels = labels[2:]
     assert sum(labels) + length == 1
     assert (result.epsilon, result.parameters["item_epsilon"]) == (2.0, 1.0)
+
+
+def test_every_shard_has_noise_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Minima of sixty empty shards are draws, and not all alike; with one hidden seed for all they are seen to be."""
+
+    def minima() -> set[int]:
+        return set(dptop.release(dptop.Sharded([dptop.SpaceSaving(10) for _ in range(60)]), **ASK).noisy_minimum)
+
+    seeds: list[int | None] = []
+    original = noise.draw
+
+    def draw(epsilon: Fraction, count: int, seed: int | None = None) -> list[int]:
+        seeds.append(seed)
+        return original(epsilon, count, seed)
+
+    monkeypatch.setattr(noise, "draw", draw)
+    assert len(minima()) > 1
+    assert set(seeds) == {None}
+    monkeypatch.setattr(noise, "draw", lambda epsilon, count, seed=None: original(epsilon, count, 4711))
+    assert len(minima()) == 1
+
+
+class Tables(list[Any]):
+    """A list that can be watched."""
+
+    __hash__ = object.__hash__  # type: ignore[assignment] # by identity
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_shards_are_read_one_at_a_time(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of twenty shards the tables of three at the most are there as Python numbers; all at once is seen."""
+    alive: weakref.WeakSet[Tables] = weakref.WeakSet()
+    most = 0
+    original = dptop.SpaceSaving._snapshot
+
+    def snapshot(self: dptop.SpaceSaving) -> Any:
+        nonlocal most
+        length, tables = original(self)
+        watched = Tables(tables)
+        alive.add(watched)
+        most = max(most, len(alive))
+        return length, watched
+
+    monkeypatch.setattr(dptop.SpaceSaving, "_snapshot", snapshot)
+    dptop.release(dptop.Sharded(shards_of(20)), **ASK, mechanism=form)
+    assert most <= 3
+    one_by_one = dptop.Sharded._tables
+    monkeypatch.setattr(dptop.Sharded, "_tables", lambda self: iter(list(one_by_one(self))))
+    dptop.release(dptop.Sharded(shards_of(20)), **ASK, mechanism=form)
+    assert most == 20
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -62,15 +62,11 @@ def test_intervals_hold_for_all_labels_at_once(form: str, partition: str) -> Non
 
 
 def forget_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ShardSelection, "ceilings", lambda self, minima, reach: [0] * len(self.stables))
+    monkeypatch.setattr(ShardSelection, "_ceiling", lambda *_: 0)
 
 
 def forget_the_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
-    def ceilings(self: ShardSelection, minima: list[list[int]], reach: int) -> list[int]:
-        del self
-        return [max(0, reach + max(of_shard)) for of_shard in minima]
-
-    monkeypatch.setattr(ShardSelection, "ceilings", ceilings)
+    monkeypatch.setattr(ShardSelection, "_ceiling", lambda self, stable, minima, reach: max(0, reach + max(minima)))
 
 
 def forget_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,11 +82,11 @@ def test_a_length_is_declared_for_several_shards_once() -> None:
 
 def test_shards_longer_than_their_declared_length_are_all_closed() -> None:
     """The bound is on the sum; the error tells of it, so none of them is released any more."""
-    parts = shards_of(2)
+    parts = [weighed({"a": 1000}, budget=dptop.Budget(10.0, 1e-3)) for _ in range(2)]
     with pytest.raises(dptop.InvalidParameter, match="length must bound the length"):
         dptop.release(dptop.Sharded(parts), **ASK, length=1999)
     for part in parts:
-        with pytest.raises(dptop.BudgetExhausted):
+        with pytest.raises(dptop.BudgetExhausted, match="longer than its declared length"):
             dptop.release(part, **ASK)
 
 

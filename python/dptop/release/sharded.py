@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dptop import noise
 from dptop.errors import InvalidParameter
 from dptop.intervals import clipped, simultaneous_difference_quantile, simultaneous_quantile
-from dptop.label import Label, label_order
+from dptop.label import label_order
 from dptop.mechanism import CENTRAL_COUNTS, LOCAL_SUMS
 from dptop.privacy import PRECISE, PrivacyParameters, floor_epsilon
 from dptop.release.publication import (
@@ -21,7 +20,7 @@ from dptop.release.publication import (
     noise_in_words,
     share_fact,
 )
-from dptop.release.shard_selection import ShardSelection
+from dptop.release.shard_selection import Addend, Passed, ShardSelection
 from dptop.report import Row
 from dptop.sharded import AS_STORED, BY_LABEL, Sharded
 
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 
     from dptop.release.request import Request, Split
     from dptop.release.selection import Table
-    from dptop.release.shard_selection import Addend
 
 __all__ = ["by_central_counts", "by_local_sums", "sums_locally"]
 
@@ -52,7 +50,7 @@ class Counted(NamedTuple):
         parameters: of the noise.
     """
 
-    minima: list[list[int]]
+    minima: list[int]
     rows: list[Row]
     facts: Facts
     parameters: dict[str, object]
@@ -71,22 +69,18 @@ def by_local_sums(request: Request, sharded: Sharded) -> Plan:
     half = PRECISE.multiply(Decimal("0.5"), Decimal(1 - request.confidence))
 
     def counted(tables: Iterable[list[Table]], seed: int | None) -> Counted:
-        minima, addends = shards.choose(tables, seed, exact=False)
         epsilon = split.labels.epsilon
         # no draw that counts is below -above, and in no table some Z_x - Z_0 is above `below`: but for beta/2 each
         above = simultaneous_quantile(epsilon, counters + (len(shards.sizes) if shards.elsewhere else 0), half)
         each = PRECISE.divide(half, Decimal(len(shards.sizes)))
         below = simultaneous_difference_quantile(epsilon, max(shards.sizes), each)
-        ceilings = shards.ceilings(minima, above)
-        all_ceilings = sum(ceilings)
 
-        def row(label: Label, parts: list[Addend]) -> Row:
-            count = sum(part.counter for part in parts)
-            low = sum(max(0, part.counter - part.noisy_minimum - below) for part in parts)
-            high = all_ceilings + sum(max(0, part.counter + above) - ceilings[part.shard] for part in parts)
-            return Row(label, count, *clipped(count, low, high))
+        def adds(label: Passed) -> Addend:
+            low, high = label.noisy - label.noisy_minimum - below, label.noisy + above
+            return Addend(label.noisy, max(0, low), max(0, high))
 
-        rows = [row(*pair) for pair in addends.items()]
+        minima, sums = shards.choose(tables, seed, above, adds)
+        rows = [Row(label, s.amount, *clipped(s.amount, s.low, s.high)) for label, s in sums.items()]
         facts: Facts = [
             noise_in_words(
                 DISCRETE_LAPLACE,
@@ -116,22 +110,20 @@ def by_central_counts(request: Request, sharded: Sharded) -> Plan:
     half = PRECISE.multiply(Decimal("0.5"), Decimal(1 - request.confidence))
 
     def counted(tables: Iterable[list[Table]], seed: int | None) -> Counted:
-        minima, addends = shards.choose(tables, seed, exact=True)
         # no draw of the selection that counts is below -reach, and no count's is beyond `spread`: but for beta/2 each
         reach = simultaneous_quantile(for_labels, len(shards.sizes) + (counters if shards.elsewhere else 0), half)
         spread = simultaneous_quantile(for_counts, counters, PRECISE.multiply(Decimal("0.5"), half))
-        ceilings = shards.ceilings(minima, reach)
-        all_ceilings = sum(ceilings)
-        found = sorted(addends.items(), key=lambda pair: label_order(pair[0]))
+
+        def adds(label: Passed) -> Addend:
+            return Addend(label.counter, label.counter - max(0, label.noisy_minimum + reach), label.counter)
+
+        minima, sums = shards.choose(tables, seed, reach, adds)
+        found = sorted(sums.items(), key=lambda pair: label_order(pair[0]))
         draws = noise.draw(for_counts, len(found), None if seed is None else seed + noise.COUNTS_SEED)
-
-        def row(label: Label, parts: list[Addend], draw: int) -> Row:
-            count = sum(part.counter for part in parts) + draw
-            low = count - spread - sum(max(0, part.noisy_minimum + reach) for part in parts)
-            high = count + spread + all_ceilings - sum(ceilings[part.shard] for part in parts)
-            return Row(label, count, *clipped(count, low, high))
-
-        rows = [row(*pair, draw) for pair, draw in zip(found, draws, strict=True)]
+        rows = [
+            Row(label, s.amount + y, *clipped(s.amount + y, s.low + y - spread, s.high + y + spread))
+            for (label, s), y in zip(found, draws, strict=True)
+        ]
         facts: Facts = [
             noise_in_words(
                 DISCRETE_LAPLACE,
@@ -189,7 +181,7 @@ def _publishing(
             **parameters,
             "offset": offsets[-1],
         }
-        return Published(rows, facts, parameters, tuple(chain.from_iterable(minima)), noisy_length, simultaneous=True)
+        return Published(rows, facts, parameters, tuple(minima), noisy_length, simultaneous=True)
 
     return publish
 
