@@ -41,6 +41,11 @@ for wrong in ("cast(text as int) as item", "length(text) > 3 as item", "text as 
     except dptop.DptopError as error:
         assert "s3cret" not in str(error)
         print(type(error).__name__, error)
+try:
+    release(session.table("s3cret"))
+except dptop.DptopError as error:
+    assert "s3cret" not in str(error) and error.__context__ is None
+    print(type(error).__name__, error)
 session.stop()
 """
 
@@ -64,7 +69,8 @@ def test_a_release_over_connect(tmp_path: Path) -> None:
         said, rows, minima, hold = line.split()
         assert int(rows) > 5
         assert (said, minima, hold) == (partition, "3", "True")
-    assert [line.split()[0] for line in refused] == ["SourceError", "UnsupportedLabel", "SourceError"]
+    assert [line.split()[0] for line in refused] == ["SourceError", "UnsupportedLabel", "SourceError", "SourceError"]
     assert "job failed" in refused[0]
     assert "boolean" in refused[1]
     assert "no column 'item'" in refused[2]
+    assert "TABLE_OR_VIEW_NOT_FOUND" in refused[3]

@@ -67,6 +67,19 @@ def test_a_wrong_argument_is_refused(
     assert seen.pieces == []
 
 
+def test_a_column_that_spark_cannot_tell_is_refused(session: SparkSession, seen: Seen) -> None:
+    """Its name has a dot, or two columns have it; of Spark's own error only the condition is told."""
+    dotted = session.range(3).toDF("a.b")
+    one, other = session.range(3).alias("one"), session.range(3).alias("other")
+    twice = one.join(other, one["id"] == other["id"])
+    for df, column, says in ((dotted, "a.b", "in backticks if it has a dot"), (twice, "id", "AMBIGUOUS_REFERENCE")):
+        with pytest.raises(dptop.SourceError, match=says) as refused:
+            spark.release(df, column, capacity=20, epsilon=1.0, delta=1e-6)
+        assert (refused.value.__context__, refused.value.__cause__) == (None, None)
+    assert spark.release(dotted, "`a.b`", capacity=20, epsilon=1.0, delta=1e-6).private
+    assert len(seen.pieces) == 1
+
+
 def test_what_is_no_batch_frame_is_refused(session: SparkSession) -> None:
     stream = session.readStream.format("rate").load()
     for df in ([1, 2], stream):
