@@ -62,10 +62,11 @@ class Closed(Enum):
 
 
 class Charge:
-    """One charge of one ledger or several, while it lasts."""
+    """One charge of one ledger or several, while it lasts: made by whoever has the lock, and over with it."""
 
     def __init__(self) -> None:
         self.lasts = True
+        self.lock: object = _lock
 
 
 _lock = threading.RLock()
@@ -73,9 +74,15 @@ _lock = threading.RLock()
 
 
 def _renew_lock() -> None:
-    """Give the child of a fork a lock of its own: another thread may have held it."""
+    """Give the child of a fork a lock of its own, where another thread has the old one and is not there to return it.
+
+    A charge of that thread is over then. One of the thread that forked, from a signal's handler, goes on.
+    """
     global _lock
-    _lock = threading.RLock()
+    if _lock.acquire(blocking=False):
+        _lock.release()
+    else:
+        _lock = threading.RLock()
 
 
 os.register_at_fork(after_in_child=_renew_lock)
@@ -159,7 +166,7 @@ class Ledger:
     @property
     def _is_charged(self) -> bool:
         """Whether a release is being charged: in this thread, if that has the lock, so that a handler asks."""
-        return self._charge is not None and self._charge.lasts
+        return self._charge is not None and self._charge.lasts and self._charge.lock is _lock
 
     def record(self) -> LedgerRecord:
         """Return what there is now, for a saved copy."""
