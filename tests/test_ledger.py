@@ -340,6 +340,29 @@ def test_a_stream_has_one_declared_length() -> None:
     dptop.release(summary, epsilon=1.0, delta=1e-6)
 
 
+@pytest.mark.parametrize("saves", [True, False], ids=["replaced", "read"])
+@pytest.mark.parametrize("lengths", [(120, 120), (120, None), (None, 120), (120, 121), (121, 120)])
+def test_copies_that_declared_different_lengths_are_closed(
+    tmp_path: Path, lengths: tuple[int | None, int | None], saves: bool
+) -> None:
+    """Their answers together tell of the length. The same one twice, or one and none, leave the rest of the budget."""
+    summary = dptop.SpaceSaving(10, budget=dptop.Budget(10.0, 1e-3))
+    summary.extend(["a"] * 100)
+    saved = summary.to_bytes()
+    dptop.release(summary, epsilon=1.0, delta=1e-6, length=lengths[0])
+    done = released_elsewhere(saved, **({} if lengths[1] is None else {"length": lengths[1]}))
+    if saves:
+        (tmp_path / "part").write_bytes(done.stdout)
+        summary.save(tmp_path / "part")
+    united = dptop.load(tmp_path / "part") if saves else dptop.SpaceSaving.from_bytes(done.stdout)
+    for twin in (summary, united):
+        if None in lengths or lengths[0] == lengths[1]:
+            dptop.release(twin, epsilon=1.0, delta=1e-6)
+            continue
+        with pytest.raises(dptop.BudgetExhausted, match="copies declared different lengths"):
+            dptop.release(twin, epsilon=1.0, delta=1e-6)
+
+
 def test_a_handler_that_saves_or_releases_while_a_release_is_charged_neither_hangs_nor_spends_twice() -> None:
     """A signal may come at any place: also between the look at what was spent and the entry."""
     summary = dptop.SpaceSaving(10, budget=dptop.Budget(1.0, 1e-3))
@@ -398,7 +421,20 @@ def handed_over() -> dptop.Summary:
     return sketch
 
 
-CAUSES = {too_long: "longer than its declared length", merged: "merged into another", handed_over: "handed to Tracked"}
+def otherwise_declared() -> dptop.Summary:
+    summary = counted(dptop.Budget(8.0, 1e-6))
+    done = released_elsewhere(summary.to_bytes(), length=900)
+    dptop.release(summary, epsilon=1.0, delta=1e-9, length=1000)
+    dptop.Summary.from_bytes(done.stdout)
+    return summary
+
+
+CAUSES = {
+    too_long: "longer than its declared length",
+    otherwise_declared: "copies declared different lengths",
+    merged: "merged into another",
+    handed_over: "handed to Tracked",
+}
 
 
 @pytest.mark.parametrize("make", CAUSES)

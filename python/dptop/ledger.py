@@ -54,10 +54,14 @@ class Closed(Enum):
         "a sketch whose noise was handed to Tracked is not released: that noise must hide one stream. Release what"
         " tracks beside it, or make another one with with_noise()."
     )
+    OTHERWISE_DECLARED = (
+        "a stream whose copies declared different lengths is not released: the answers to both tell of its length."
+        " Count it again, with one bound that you know without the data."
+    )
     SOMEHOW = (
-        "a stream that was longer than its declared length, or was merged into another or handed to Tracked, is not"
-        " released: its length is not found by asking again, and the other one is released for both. Count it again,"
-        " with a bound that you know without the data."
+        "a stream that was longer than its declared length, whose copies declared different lengths, or that was merged"
+        " into another or handed to Tracked, is not released: its length is not found by asking again, and the other"
+        " one is released for both. Count it again, with a bound that you know without the data."
     )
 
 
@@ -120,8 +124,8 @@ class Ledger:
                 self.closed, self._claimed = True, False  # a merge that gives back must not open it again
             if self.length is None:
                 self.length = record.length
-            elif record.length not in (None, self.length):  # declared in two processes: answers to both tell of n
-                self.closed, self._claimed = True, False
+            elif record.length not in (None, self.length):  # declared in two processes
+                self.closed, self._why, self._claimed = True, Closed.OTHERWISE_DECLARED, False
 
     def close(self, why: Closed = Closed.TOO_LONG) -> None:
         """Allow no further release, also of copies, whatever the budget."""
