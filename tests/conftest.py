@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -21,7 +22,6 @@ from part_makers import folder_of_parts, three_parts
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from fractions import Fraction
-    from pathlib import Path
 
     from commands import Command
     from dptop import _native
@@ -63,6 +63,14 @@ def dptop_command(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest
 def three(tmp_path: Path) -> list[Path]:
     """Make three parts of one stream."""
     return three_parts(tmp_path)
+
+
+@pytest.fixture
+def open_folder(dptop_command: Command) -> Iterator[Path]:
+    """Make a folder that any user can reach."""
+    dptop_command("release", "missing")  # imports what a command needs, which another user may not be able to read
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
 
 
 @pytest.fixture

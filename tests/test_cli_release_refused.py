@@ -6,9 +6,7 @@ import errno
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Callable
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +18,9 @@ from containers import SECRET
 from dptop import atomic
 from dptop.cli import parts
 from part_makers import counted, releases
+from users import as_anybody
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from commands import Command
 
 
@@ -80,6 +77,13 @@ def one_that_was_released(three: list[Path], _other: Path) -> Refused:
 
 
 @case
+def one_that_was_released_and_a_mechanism_of_others(three: list[Path], _other: Path) -> Refused:
+    subprocess.run([DPTOP, "release", three[-1]], capture_output=True, timeout=PATIENCE, check=True)
+    arguments = [*three, "--mechanism", "paper", "--share", "0.1"]
+    return arguments, 2, r"\Adptop: mechanism must be one for a Sharded"
+
+
+@case
 def another_type(three: list[Path], other: Path) -> Refused:
     summary = dptop.MisraGries(10)
     summary.save(other)
@@ -112,7 +116,7 @@ def an_input_that_broke_off(three: list[Path], other: Path) -> Refused:
     with pytest.raises(ZeroDivisionError):
         broken.extend(str(1 // (i - 5)) for i in range(10))
     broken.save(other)
-    return [*three, other], 1, "only if its stream was read to the end"
+    return [*three, other], 1, "other: a summary is released only if its stream was read to the end"
 
 
 @case
@@ -184,28 +188,6 @@ def test_one_part_that_cannot_be_released_spends_none(
 
 
 # --- places that cannot be marked ------------------------------------------------------------------------------------
-
-
-@contextmanager
-def as_anybody(folder: Path) -> Iterator[None]:
-    """Act in a folder as a user whom permissions bind, also where root runs the tests."""
-    root = os.geteuid() == 0
-    if root:
-        for path in (folder, *folder.rglob("*")):
-            os.chown(path, 65534, 65534)
-        os.seteuid(65534)
-    try:
-        yield
-    finally:
-        if root:
-            os.seteuid(0)
-
-
-@pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """Make a folder that any user can reach."""
-    with tempfile.TemporaryDirectory() as folder:
-        yield Path(folder)
 
 
 @pytest.mark.parametrize("what", ["the file", "its folder"])

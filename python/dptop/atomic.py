@@ -86,20 +86,24 @@ def check_place(path: str | os.PathLike[str], *, private: bool) -> None:
                 _folder(target, opened)
             temporary = _temporary(target)
             opened.callback(temporary.unlink, missing_ok=True)
-            os.close(_created(temporary, private=private))
+            with os.fdopen(_created(temporary, private=private), "wb") as file:
+                _keep_owner(file, target)
     except _NO_PLACE as error:
         raise SourceError(
             f"{path!s}: a file must be writable there, in a folder that exists ({reason(error)}). Choose another place."
         ) from None
 
 
-_NO_PLACE: Final = (OSError, ValueError, TypeError, RuntimeError)  # the last one: a loop of links
+_NO_PLACE: Final = (OSError, ValueError, TypeError)
 
 
 def _target(path: str | os.PathLike[str]) -> Path | None:
     """Return the regular file that is to be replaced or made; None for a place that is written directly."""
     place = Path(path)
-    return None if place.exists() and not place.is_file() else place.resolve()
+    with contextlib.suppress(FileNotFoundError):
+        if not stat.S_ISREG(place.stat().st_mode):  # not exists(): some versions of Python take every error for a no
+            return None
+    return place.resolve()
 
 
 def _temporary(target: Path) -> Path:

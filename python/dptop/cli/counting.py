@@ -103,6 +103,9 @@ class Inputs:
     def _size(self) -> int | None:
         """Return the bytes of all files together, or None where one has no size, such as a pipe."""
         paths = [Path(file) for file in self._files]
-        if not all(not is_stdin(name) and path.is_file() for name, path in zip(self._files, paths, strict=True)):
+        try:
+            if any(is_stdin(name) or not path.is_file() for name, path in zip(self._files, paths, strict=True)):
+                return None
+            return sum(path.stat().st_size for path in paths)
+        except OSError:  # a file that cannot be found says so when it is opened
             return None
-        return sum(path.stat().st_size for path in paths)

@@ -96,11 +96,10 @@ def check_apart(path: Path, apart_from: Iterable[str]) -> None:
 
 
 def _is_input(path: Path, name: str) -> bool:
-    if is_stdin(name):
-        with contextlib.suppress(OSError):  # it may be closed
-            return os.path.samestat(path.stat(), os.fstat(STDIN_DESCRIPTOR))
-        return False
-    return Path(name).exists() and path.samefile(name)
+    with contextlib.suppress(OSError):  # stdin may be closed; a file that is not found says so when it is opened
+        file = os.fstat(STDIN_DESCRIPTOR) if is_stdin(name) else Path(name).stat()
+        return os.path.samestat(path.stat(), file)
+    return False
 
 
 def _to_stdout(write: Callable[[Release, BinaryIO], None]) -> Callable[[Release], None]:
