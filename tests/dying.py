@@ -94,7 +94,7 @@ def watch(die_at: int, log: Path) -> None:
 
     real_fdopen = os.fdopen
     os.fdopen = lambda *arguments, **options: Torn(real_fdopen(*arguments, **options))  # type: ignore[assignment]
-    for name in ("open", "fsync", "replace", "unlink"):
+    for name in ("open", "fsync", "replace", "link", "unlink"):
         watched(os, name, name)
     watched(fcntl, "flock", "lock")
     watched(noise, "draw", "draw")

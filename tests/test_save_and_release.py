@@ -6,6 +6,7 @@ import errno
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -83,6 +84,26 @@ def test_a_saved_summary_that_cannot_be_read_is_not_replaced(tmp_path: Path, dam
     with pytest.raises(dptop.SourceError, match="cannot be read is not replaced"):
         summary.save(path)
     assert path.read_bytes() == before
+
+
+def test_the_beginning_of_a_saved_summary_is_not_replaced(tmp_path: Path) -> None:
+    """What a file system kept of a part may be all but nothing; nothing at all, or another file, is in nobody's way."""
+    path = tmp_path / "part.dptop"
+    summary = counted()
+    data = summary.to_bytes()
+    for length in range(1, 9):
+        path.write_bytes(data[:length])
+        with pytest.raises(dptop.SourceError, match="cannot be read is not replaced"):
+            summary.save(path)
+        assert path.read_bytes() == data[:length]
+        for other in (b"", data[: length - 1] + b"~", b"~" * length):
+            path.write_bytes(other)
+            summary.save(path)
+            assert path.read_bytes() == data
+    descriptor, name = tempfile.mkstemp(dir=tmp_path)
+    os.close(descriptor)
+    summary.save(name)
+    assert dptop.load(name).to_bytes() == data
 
 
 def test_what_cannot_be_opened_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
