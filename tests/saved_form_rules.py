@@ -96,6 +96,7 @@ def sketch(form: dict[str, Any]) -> None:
         return
     assert Fraction(1, 2**20) <= noise["epsilon"] <= 64
     assert 0 <= noise["delta"] < 1
+    assert not noise["delta"].is_signed()
     assert form["record"]["budget"] is None
     if noise["kind"] == "laplace":
         assert noise["delta"] == 0
@@ -162,3 +163,4 @@ def record(found: dict[str, Any] | None) -> None:
         assert 1 <= each["max_contributions"] <= MAX_LENGTH
         assert each["epsilon"] > 0
         assert 0 <= each["delta"] < 1
+        assert not each["delta"].is_signed()

@@ -99,6 +99,7 @@ SKETCH_CONTRADICTIONS = {
     "Gaussian noise above the range": noise_of(1, ONE, 2**40 + 1, b"1E-9"),
     "noise of a delta of one": noise_of(1, ONE, ENOUGH, b"1"),
     "noise of a delta that is none": noise_of(1, ONE, ENOUGH, b"NaN"),
+    "Laplace noise of a delta below zero": noise_of(0, ONE, ONE // 3, b"-0"),
     "noise of a delta that is infinite": noise_of(1, ONE, ENOUGH, b"-Infinity"),
     "noise of an insane delta": noise_of(1, ONE, ENOUGH, b"1E-999999999"),
     "Gaussian noise of a larger depth": noise_of(1, ONE, ENOUGH, b"1E-9", depth=26),

@@ -253,6 +253,7 @@ def spent(delta: bytes, epsilon: int = 2**32) -> bytes:
     "delta",
     [
         *(b"", b"x", b"nan", b"sNaN", b"inf", b"-1E-9", b"1", b"2", b"\xff", b"1E-999999999", b"0E-999999999", b"-0.1"),
+        *(b"-0", b"-0E-9", b"-0.0"),  # no less than 0, but not as it is written either
         *(b"1e-9", b"1E-09", b" 1E-9", b"1E-9\n", b"1_0E-10", b"+1E-9", b"0.000000001"),  # not as it is written
     ],
 )
