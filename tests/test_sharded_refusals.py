@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import inspect
+import itertools
 import pickle
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from saved import routing
 from shard_makers import ASK, FORMS, shards_of, weighed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 
 def test_one_shard_twice_is_refused() -> None:
@@ -46,6 +47,24 @@ def test_what_is_no_shard_is_refused(shards: Any) -> None:
         dptop.Sharded(shards)
     with pytest.raises(dptop.InvalidParameter, match="partition must be"):
         dptop.Sharded([dptop.SpaceSaving(10)], partition="round-robin")
+
+
+def test_shards_without_an_end_are_refused() -> None:
+    """One more than there may be is asked for, and then no other: what never ends is not waited for."""
+    asked = 0
+
+    def endless() -> Iterator[dptop.SpaceSaving]:
+        nonlocal asked
+        for asked in itertools.count(1):
+            assert asked < 2**21, "it is waited for"
+            yield summary
+
+    summary = dptop.SpaceSaving(10)
+    with pytest.raises(dptop.InvalidParameter, match=r"at most 2\*\*20; got more"):
+        dptop.Sharded(endless())
+    assert asked == 2**20 + 1
+    with pytest.raises(dptop.InvalidParameter, match="got more"):
+        dptop.Sharded(itertools.repeat(summary))
 
 
 @pytest.mark.parametrize(

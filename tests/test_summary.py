@@ -514,6 +514,28 @@ def test_a_label_of_three_megabytes() -> None:
     assert label == dptop.ShortenedLabel("z" * 4064, hashlib.sha256(text.encode()).digest())
 
 
+class Pages(dptop.SpaceSaving):
+    """A summary of somebody's own."""
+
+
+@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, by_pickle, lambda pages: Pages.from_bytes(pages.to_bytes())])
+def test_a_summary_of_a_type_of_somebodys_own_is_copied(way: Callable[[dptop.SpaceSaving], object]) -> None:
+    """A copy is of that type and of the same stream; what was saved is read as it, or as what it is a kind of."""
+    pages = Pages(10)
+    pages.extend(["a"] * 500)
+    twin = way(pages)
+    assert type(twin) is Pages
+    assert twin.to_bytes() == pages.to_bytes()
+    plain = dptop.Summary.from_bytes(pages.to_bytes())
+    assert type(plain) is dptop.SpaceSaving
+    dptop.release(twin, epsilon=1.0, delta=1e-9)
+    for other in (pages, plain):
+        with pytest.raises(dptop.BudgetExhausted):
+            dptop.release(other, epsilon=1.0, delta=1e-9)
+    with pytest.raises(dptop.CorruptSummary, match="a MisraGries, which is not a Pages"):
+        Pages.from_bytes(dptop.MisraGries(10).to_bytes())
+
+
 def test_repr_tells_parameters_only() -> None:
     """The text of a summary shows type, capacity, rule and kind of label, and nothing that the stream decides."""
     summary = dptop.SpaceSaving(77, tie="most-recent", partitions=2)
