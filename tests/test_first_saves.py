@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import signal
 import stat
@@ -149,3 +150,85 @@ def test_a_killed_first_save_leaves_nothing_or_the_whole_file(tmp_path: Path) ->
         assert path.read_bytes() == summary.to_bytes()
         assert path.stat().st_nlink == 1
     assert names == {1, 2}  # killed between the two steps it has a second name, and is not released until it is gone
+
+
+def test_a_link_that_is_moved_during_a_save_leads_it_nowhere_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is locked and looked at is what is replaced; what the link leads to by then keeps its mark."""
+    summary = counted(a=COPIES)
+    link, one, other = (tmp_path / f"{name}.dptop" for name in ("link", "one", "other"))
+    for path in (one, other):
+        summary.save(path)
+    link.symlink_to(one)
+
+    def elsewhere() -> None:
+        link.unlink()
+        link.symlink_to(other)
+        assert released(other).stdout.startswith(HEADER)
+
+    happened = before_a_call(monkeypatch, atomic, "_created", elsewhere)
+    summary.save(link)
+    assert happened
+    assert b"one release per stream" in released(other).stderr
+
+
+def test_a_part_that_was_moved_away_during_a_save_is_not_unmarked_in_its_new_form(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process saved there meanwhile, and that was released: the save looks again."""
+    path = tmp_path / "part.dptop"
+    summary = counted(a=COPIES)
+    summary.save(path)
+    saved = summary.to_bytes()
+
+    def elsewhere() -> None:
+        path.rename(tmp_path / "archived.dptop")
+        subprocess.run([sys.executable, "-c", SAVE, path], input=saved, timeout=PATIENCE, check=True)
+        assert released(path).stdout.startswith(HEADER)
+
+    happened = before_a_call(monkeypatch, atomic, "on_disk", elsewhere)
+    summary.save(path)
+    assert happened
+    assert b"one release per stream" in released(path).stderr
+    with pytest.raises(dptop.BudgetExhausted):
+        dptop.release(summary, epsilon=1.0, delta=1e-6)
+
+
+def test_a_lock_that_cannot_be_had_now_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ENOLCK says that the service of locks is away; another process may hold one. ENOTSUP says that nobody can."""
+    path = tmp_path / "part.dptop"
+    summary = counted(a=COPIES)
+    summary.save(path)
+    monkeypatch.setattr("dptop.locks.PATIENCE", 0.1)
+
+    def refuse(number: int) -> None:
+        def flock(*_: object) -> None:
+            raise OSError(number, os.strerror(number))
+
+        monkeypatch.setattr(fcntl, "flock", flock)
+
+    refuse(errno.ENOLCK)
+    with pytest.raises(dptop.SourceError, match="being released or saved"):
+        summary.save(path)
+    refuse(errno.ENOTSUP)
+    summary.save(path)
+
+
+@pytest.mark.parametrize("name", ["part.dptop/", "part.dptop/.", "nowhere/../part.dptop"])
+def test_names_of_one_place_lead_to_it(tmp_path: Path, name: str) -> None:
+    """However the system and Python take them, a save ends, and there is one part."""
+    summary = counted(a=COPIES)
+    summary.save(tmp_path / "part.dptop")
+    summary.save(f"{tmp_path}/{name}")
+    assert [path.name for path in tmp_path.iterdir()] == ["part.dptop"]
+
+
+def test_the_owner_can_read_a_part_whatever_the_umask(tmp_path: Path) -> None:
+    """And nobody else can."""
+    old = os.umask(0o777)
+    try:
+        counted(a=COPIES).save(tmp_path / "part.dptop")
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE((tmp_path / "part.dptop").stat().st_mode) == 0o600

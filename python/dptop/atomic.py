@@ -15,18 +15,20 @@ from dptop.errors import DptopError, SourceError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Appeared", "check_place", "on_disk", "reason", "replacing"]
+__all__ = ["Appeared", "check_place", "is_at", "on_disk", "reason", "refuse_what_is_kept", "replacing", "settled"]
 
-NO_LINKS: Final = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
-"""What file systems without hard links say of them."""
+ANY: Final = -1
+"""In place of a descriptor: whatever is at the place is replaced."""
+NO_LINKS: Final = (errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+"""What file systems without hard links say of them, and systems that allow none."""
 
 
 class Appeared(Exception):  # noqa: N818 - no error: whoever is told looks at the file and tries again
-    """A file came to a place where there was none."""
+    """Another file came to a place than the one that was looked at, or one where there was none."""
 
 
 @contextlib.contextmanager
-def replacing(path: str | os.PathLike[str], *, private: bool, new: bool = False) -> Iterator[BinaryIO]:
+def replacing(path: str | os.PathLike[str], *, private: bool, over: int | None = ANY) -> Iterator[BinaryIO]:
     """Open a file for writing that takes the place of `path` when it is complete.
 
     A private one can be read by its owner only, and stays in its place also if the machine stops right after. A place
@@ -36,12 +38,12 @@ def replacing(path: str | os.PathLike[str], *, private: bool, new: bool = False)
     Args:
         path: the place.
         private: whether it is raw.
-        new: whether nothing is at the place, or something that cannot be replaced. A file that appears there until this
-            one is complete is not replaced, where the file system knows links.
+        over: a descriptor of the file that is replaced, and no other; None if there is none, and one that appears until
+            this one is complete is not replaced, where the file system knows links.
 
     Raises:
         SourceError: the file cannot be written.
-        Appeared: see `new`.
+        Appeared: see `over`.
     """
     try:
         if (target := _target(path)) is None:
@@ -55,14 +57,18 @@ def replacing(path: str | os.PathLike[str], *, private: bool, new: bool = False)
             opened.callback(temporary.unlink, missing_ok=True)
             with os.fdopen(_created(temporary, private=private), "wb") as file:
                 _keep_owner(file, target)
+                if private:
+                    os.fchmod(file.fileno(), 0o600)  # whatever the umask says
                 yield file
                 on_disk(file)
-            if new:
+            if over is None:
                 _put(temporary, target)
-            else:
+            elif over == ANY or is_at(over, target):
                 temporary.replace(target)
+            else:
+                raise Appeared
             if folder is not None:
-                _names_on_disk(folder)
+                _names_on_disk(path, folder)
     except (DptopError, Appeared):  # tell of what was to be written, not of the path
         raise
     except _NO_PLACE as error:
@@ -77,10 +83,9 @@ def check_place(path: str | os.PathLike[str], *, private: bool) -> None:
     """
     try:
         if (target := _target(path)) is None:
-            if Path(path).is_dir() or not os.access(path, os.W_OK):
-                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            _refuse_what_is_no_file(Path(path))
             return
-        _refuse_what_is_kept(target)
+        refuse_what_is_kept(target)
         with contextlib.ExitStack() as opened:
             if private:
                 _folder(target, opened)
@@ -128,8 +133,41 @@ def _keep_owner(file: BinaryIO, target: Path) -> None:
             os.fchown(file.fileno(), status.st_uid, status.st_gid)
 
 
-def _refuse_what_is_kept(target: Path) -> None:
-    """In a sticky folder, such as /tmp, a file is replaced by its owner or the folder's only."""
+def _refuse_what_is_no_file(place: Path) -> None:
+    """Refuse what cannot be written directly either. A pipe is not opened, as its reader would be told of an end."""
+    mode = place.stat().st_mode
+    if stat.S_ISDIR(mode) or stat.S_ISSOCK(mode) or not os.access(place, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    if stat.S_ISCHR(mode):  # a terminal that is not there says so when it is opened
+        os.close(os.open(place, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY))
+
+
+def settled(path: str | os.PathLike[str]) -> Path:
+    """Return where a file is or will be, so that all who ask go to the same place, also if a link is moved meanwhile.
+
+    Raises:
+        SourceError: it is no path.
+    """
+    try:
+        return _target(path) or Path(path)
+    except _NO_PLACE as error:
+        raise SourceError(f"{path!s}: cannot be written ({reason(error)}). Choose another path.") from None
+
+
+def is_at(descriptor: int, path: Path) -> bool:
+    """Return whether a file is still the one at its path."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except OSError:
+        return False
+
+
+def refuse_what_is_kept(target: Path) -> None:
+    """In a sticky folder, such as /tmp, a file is replaced by its owner or the folder's only.
+
+    Raises:
+        PermissionError: whoever asks is neither.
+    """
     with contextlib.suppress(FileNotFoundError):
         folder, user = target.parent.stat(), os.geteuid()
         if folder.st_mode & stat.S_ISVTX and user not in (0, folder.st_uid, target.stat().st_uid):
@@ -156,12 +194,15 @@ def on_disk(file: BinaryIO) -> None:
     os.fsync(file.fileno())
 
 
-def _names_on_disk(folder: int) -> None:
+def _names_on_disk(path: str | os.PathLike[str], folder: int) -> None:
     try:
         os.fsync(folder)
     except OSError as error:
         if error.errno != errno.EINVAL:  # a file system that cannot sync folders keeps names in its own way
-            raise
+            raise SourceError(
+                f"{path!s}: is written, but may be gone again if the machine stops ({reason(error)}). Look whether it"
+                " is there."
+            ) from None
 
 
 def reason(error: Exception) -> str:

@@ -7,6 +7,7 @@ whoever replaced it had the lock of the old one, and may have released what it h
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import stat
@@ -14,17 +15,19 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from dptop.atomic import reason
+from dptop.atomic import is_at, reason
 from dptop.errors import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["held", "is_at", "let_go", "opened", "take"]
+__all__ = ["held", "let_go", "opened", "take"]
 
 PATIENCE: Final = 10.0
 """Seconds that a save waits for the release of what it would replace."""
 PAUSE: Final = 0.05
+NO_LOCKS: Final = (errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL)
+"""What file systems without locks say. Nobody can hold one there."""
 
 
 def opened(path: str | os.PathLike[str], access: int) -> int | None:
@@ -64,14 +67,6 @@ def let_go(descriptor: int) -> None:
     with contextlib.suppress(OSError):
         fcntl.flock(descriptor, fcntl.LOCK_UN)
     os.close(descriptor)
-
-
-def is_at(descriptor: int, path: Path) -> bool:
-    """Return whether a file is still the one at its path."""
-    try:
-        return os.path.samestat(os.fstat(descriptor), path.stat())
-    except OSError:
-        return False
 
 
 @contextlib.contextmanager
@@ -116,5 +111,5 @@ def _readable(path: str | os.PathLike[str]) -> int | None:
 def _take_if_any(descriptor: int) -> bool:
     try:
         return take(descriptor)
-    except OSError:
-        return True
+    except OSError as error:  # a lock that cannot be had now may be held by another process
+        return error.errno in NO_LOCKS

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Final, Self
 
 from dptop._native import MAX_LABEL_BYTES, MAX_THREADS, MIN_LABEL_BYTES, Reading
-from dptop.atomic import Appeared, check_place, reason, replacing
+from dptop.atomic import Appeared, check_place, reason, replacing, settled
 from dptop.errors import CorruptSummary, InvalidParameter, SourceError
 from dptop.ledger import Ledger
 from dptop.locks import held
@@ -229,13 +229,11 @@ class Summary(ABC):
                 cannot be read, so that nobody knows what was spent on it.
         """
         while True:
-            with (
-                held(path) as old,
-                contextlib.suppress(Appeared),
-            ):  # another process may save there first; then once more
+            place = settled(path)
+            with held(place) as old, contextlib.suppress(Appeared):  # then what is there now is looked at
                 if old is not None:
-                    _unite_with(path, old)
-                with replacing(path, private=True, new=old is None) as file:
+                    _unite_with(place, old)
+                with replacing(place, private=True, over=old) as file:
                     file.write(self.to_bytes())
                 return
 
@@ -276,9 +274,10 @@ def check_replaceable(path: str | os.PathLike[str]) -> None:
         SourceError: as `Summary.save`.
     """
     check_place(path, private=True)
-    with held(path) as old:
+    place = settled(path)
+    with held(place) as old:
         if old is not None:
-            _unite_with(path, old)
+            _unite_with(place, old)
 
 
 def saved_bytes(file: BinaryIO) -> bytes:

@@ -141,13 +141,15 @@ def release(
     )
     one_of("partition", partition, PARTITIONS)
     write = destination(output, json=json, table=table, apart_from=parts)
-    with interruption("nothing was released, but parts may be marked as spent."), locked_parts(parts) as found:
-        together = _together(found, partition)
-        plan(request, together)  # tells first what no part could be released with
-        for part in found:
-            part.check(request.spent, request.length)
-        result = release_as(request, together, on_charged=lambda: mark(found))
-    with interruption("the release is spent, and some of the result may be out."):
+    unspent, spent = "nothing was released, but parts may be marked as spent.", "the release is spent, and some of the"
+    with interruption(unspent, f"{spent} result may be out.") as released:
+        with locked_parts(parts) as found:
+            together = _together(found, partition)
+            plan(request, together)  # tells first what no part could be released with
+            for part in found:
+                part.check(request.spent, request.length)
+            result = release_as(request, together, on_charged=lambda: mark(found))
+            released()
         try:
             write(result)
         except SourceError as error:

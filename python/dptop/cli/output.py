@@ -27,14 +27,15 @@ class Interrupted(KeyboardInterrupt):
 
 
 @contextlib.contextmanager
-def interruption(said: str) -> Iterator[None]:
-    """Say of an interruption in here what may have been done already."""
+def interruption(*said: str) -> Iterator[Callable[[], None]]:
+    """Say of an interruption in here what may have been done already: the first words, and after a call the next."""
+    left = list(said)
     try:
-        yield
+        yield lambda: left.__delitem__(0)
     except Interrupted:  # says it more exactly
         raise
     except KeyboardInterrupt:
-        raise Interrupted(said) from None
+        raise Interrupted(left[0]) from None
 
 
 def say(words: str) -> None:

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from dptop.atomic import on_disk, reason, replacing
+from dptop.atomic import is_at, on_disk, reason, refuse_what_is_kept, replacing
 from dptop.errors import CorruptSummary, DptopError, InvalidParameter, SourceError
 from dptop.files import is_stdin
-from dptop.locks import is_at, let_go, opened, take
+from dptop.locks import let_go, opened, take
 from dptop.release import check_whole
 from dptop.summary import Summary, saved_bytes
 
@@ -132,6 +132,7 @@ def _opened(name: str) -> tuple[int, Path]:
         )
     try:
         path = Path(name).resolve()
+        refuse_what_is_kept(path)
         descriptor = opened(path, os.O_RDWR)
     except (OSError, ValueError, RuntimeError) as error:  # the last one: a loop of links
         raise SourceError(
