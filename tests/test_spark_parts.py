@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import subprocess
 import sys
 import traceback
@@ -218,16 +220,16 @@ def quoting() -> None:
     raise ValueError("s3cret")
 
 
-def interrupted() -> None:
-    """As Spark 4 does: the job is cancelled, and what comes of that takes the place of the interruption."""
-    try:
-        raise KeyboardInterrupt
-    finally:
-        raise ValueError("cancelled: s3cret")
-
-
 def too_large() -> None:
-    raise ValueError("s3cret: Total size is bigger than spark.driver.maxResultSize (1024.0 MiB)")
+    raise ValueError(
+        "An error occurred while calling o55.collectToPython.\n: org.apache.spark.SparkException: Job aborted due to"
+        " stage failure: Total size of serialized results of 3 tasks (2.0 GiB) is bigger than"
+        " spark.driver.maxResultSize (1024.0 MiB), and s3cret"
+    )
+
+
+def too_large_in_a_row() -> None:
+    raise ValueError("s3cret: Job aborted due to stage failure: Total size of serialized results of 3 tasks")
 
 
 def collected(fail: Callable[[], object]) -> list[Piece]:
@@ -236,17 +238,66 @@ def collected(fail: Callable[[], object]) -> list[Piece]:
 
 
 def test_nothing_that_spark_said_hangs_on_an_error() -> None:
-    for fail, says in ((quoting, "ValueError"), (too_large, "take a smaller capacity, or max_partitions")):
+    for fail, says in (
+        (quoting, "ValueError"),
+        (too_large, "take a smaller capacity, or max_partitions"),
+        (too_large_in_a_row, "the driver's version of dptop"),
+    ):
         with pytest.raises(dptop.SourceError, match=says) as failed:
             collected(fail)
         assert (failed.value.__context__, failed.value.__cause__) == (None, None)
         assert "s3cret" not in str(failed.value) + repr(frames_of(failed.value))
 
 
-def test_an_interruption_stays_one() -> None:
-    with pytest.raises(KeyboardInterrupt) as stopped:
-        collected(interrupted)
-    assert stopped.value.__context__ is None
+def failing_handler(*_: object) -> None:
+    """As that of Spark 3.5 may: it cancels the jobs first."""
+    raise ValueError("reentrant call")
+
+
+def another_error() -> None:
+    """As py4j and Spark 4 do: what the handler raised is replaced."""
+    with contextlib.suppress(ValueError, KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    raise ValueError("s3cret")
+
+
+def no_error() -> None:
+    with contextlib.suppress(ValueError, KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("handler", [signal.default_int_handler, failing_handler])
+@pytest.mark.parametrize("happens", [another_error, no_error])
+def test_an_interruption_stays_one(handler: Any, happens: Callable[[], object]) -> None:
+    """Whatever comes of it; a loop that goes on after errors of the package must not go on after Ctrl-C."""
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        with pytest.raises(KeyboardInterrupt) as stopped:
+            job.keeping_interruptions(happens)
+        assert stopped.value.__context__ is None
+        assert signal.getsignal(signal.SIGINT) is handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def interrupted_and_quoting() -> None:
+    signal.raise_signal(signal.SIGINT)
+    quoting()
+
+
+def test_what_is_no_interruption_stays_what_it_is() -> None:
+    """A job that fails while an interruption that is over is handled, and one beside a handler that raises nothing."""
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        with pytest.raises(dptop.SourceError):
+            job.keeping_interruptions(lambda: collected(interrupted_and_quoting))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    try:
+        raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        with pytest.raises(dptop.SourceError):
+            job.keeping_interruptions(lambda: collected(quoting))
 
 
 class ConditionError(Exception):

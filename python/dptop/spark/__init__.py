@@ -19,7 +19,7 @@ from dptop.release.sharded import MOST_SUMMED
 from dptop.sharded import AS_STORED, BY_LABEL, MAX_SHARDS, PARTITIONS, Sharded
 from dptop.spark.executor import Counting
 from dptop.spark.frame import by_label, labels_of, shuffle_partitions
-from dptop.spark.job import collected
+from dptop.spark.job import collected, keeping_interruptions
 from dptop.spark.ledger import Ledger
 from dptop.spark.pieces import shards_of
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from dptop.report import Release
+    from dptop.spark.pieces import Piece
 
 __all__ = ["Ledger", "release"]
 
@@ -101,16 +102,20 @@ def release(
         )
     for number in (1, MOST_SUMMED + 1):  # either form refuses now what it would refuse after the job
         plan(request, Sharded(map(counting.nothing, range(number)), partition))
-    labels = labels_of(df, column)
-    if partition == BY_LABEL:
-        numbered = max_partitions or shuffle_partitions(labels)
-        counted = by_label(labels, numbered, counting.nonce)
-    else:
-        numbered = None
-        counted = labels if max_partitions is None else labels.coalesce(max_partitions)
-    if budget is not None:
-        budget._charge(request.spent)
-    shards = shards_of(collected(counted, counting.summarise), counting, numbered)
+
+    def counted() -> tuple[list[Piece], int | None]:
+        labels, numbered = labels_of(df, column), None
+        if partition == BY_LABEL:
+            numbered = max_partitions or shuffle_partitions(labels)
+            labels = by_label(labels, numbered, counting.nonce)
+        elif max_partitions is not None:
+            labels = labels.coalesce(max_partitions)
+        if budget is not None:
+            budget._charge(request.spent)
+        return collected(labels, counting.summarise), numbered
+
+    pieces, numbered = keeping_interruptions(counted)
+    shards = shards_of(pieces, counting, numbered)
     result = release_as(request, Sharded(shards, partition))
     # Spark may number partitions by the sizes of files, and one row more may then swap two of them
     minima = tuple(sorted(result.noisy_minimum))

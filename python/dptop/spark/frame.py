@@ -53,16 +53,18 @@ def _asked(df: DataFrame, column: str) -> tuple[DataFrame | None, str]:
         if labels is not None:
             labels.schema  # noqa: B018 - Spark answers when it is asked
     except Exception as error:  # of a frame that cannot be analysed, a session that has stopped
-        kind = kind_of(error)
-        if "UNRESOLVED_COLUMN" in kind:
-            quoted = "Name one that df.columns lists, in backticks if it has a dot."
-            return None, f"the frame has no column {shown(column)}. {quoted}"
-        return None, f"Spark cannot say what column {shown(column)} of the frame is ({kind}). Look at df.printSchema()."
-    if streams:
-        raise InvalidParameter(
-            "df must have an end; got a streaming DataFrame. Release each batch by itself, with a ledger for all."
-        )
-    return labels, ""
+        failed = error  # as in `job.collected`
+    else:
+        if streams:
+            raise InvalidParameter(
+                "df must have an end; got a streaming DataFrame. Release each batch by itself, with a ledger for all."
+            )
+        return labels, ""
+    kind = kind_of(failed)
+    if "UNRESOLVED_COLUMN" in kind:
+        quoted = "Name one that df.columns lists, in backticks if it has a dot."
+        return None, f"the frame has no column {shown(column)}. {quoted}"
+    return None, f"Spark cannot say what column {shown(column)} of the frame is ({kind}). Look at df.printSchema()."
 
 
 def by_label(labels: DataFrame, partitions: int, nonce: str) -> DataFrame:

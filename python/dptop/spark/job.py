@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+import signal
+import threading
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from dptop.errors import SourceError
 from dptop.spark.pieces import PIECES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from types import FrameType
 
     from pyspark.sql import DataFrame
 
     from dptop.spark.pieces import Piece
 
-__all__ = ["collected", "kind_of"]
+__all__ = ["collected", "keeping_interruptions", "kind_of"]
 
-TOO_LARGE: Final = "spark.driver.maxResultSize"
-"""What Spark's error names where the summaries are larger than the driver takes."""
+T = TypeVar("T")
+
+TOO_LARGE: Final = re.compile(
+    r"(An error occurred while calling \w+\.\w+\.\n: )?(org\.apache\.spark\.SparkException: )?"
+    r"Job aborted due to stage failure: Total size of serialized results of \d+ tasks"
+)
+"""How Spark begins to say that the summaries are larger than the driver takes. What follows it may quote a row."""
 
 
 def collected(counted: DataFrame, summarise: Callable[[Iterator[Any]], Iterator[Any]]) -> list[Piece]:
@@ -26,7 +34,6 @@ def collected(counted: DataFrame, summarise: Callable[[Iterator[Any]], Iterator[
 
     Raises:
         SourceError: it failed. Whatever Spark says of that may quote a row, so nothing of it hangs on to the error.
-        KeyboardInterrupt: as it came, also where Spark's own error took its place.
     """
     try:
         done = counted.mapInArrow(summarise, PIECES)
@@ -34,26 +41,51 @@ def collected(counted: DataFrame, summarise: Callable[[Iterator[Any]], Iterator[
             return list(zip(*(column.to_pylist() for column in done.toArrow().columns), strict=True))
         return [tuple(row) for row in done.collect()]
     except Exception as error:
-        kind, interrupted, too_large = kind_of(error), _was_interrupted(error), TOO_LARGE in str(error)
-    if interrupted:
-        raise KeyboardInterrupt
+        failed = error  # it is asked after this block, as what interrupts that would carry it along
+    kind, too_large = kind_of(failed), TOO_LARGE.match(str(failed))
+    del failed
     remedy = " Executors need the driver's version of dptop."
     if too_large:
-        remedy = f" The summaries exceed {TOO_LARGE}: take a smaller capacity, or max_partitions."
+        remedy = " The summaries exceed spark.driver.maxResultSize: take a smaller capacity, or max_partitions."
     raise SourceError(
         f"the Spark job failed ({kind}); nothing is released, and what was charged stays spent. Spark's logs say why,"
         f" and are private.{remedy}"
     )
 
 
-def _was_interrupted(error: BaseException) -> bool:
-    """Return whether an error came while an interruption was handled: Spark cancels the job, and may fail at it."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, KeyboardInterrupt):
-            return True
-        cause = cause.__context__
-    return False
+def keeping_interruptions(work: Callable[[], T]) -> T:
+    """Return what is done, and let an interruption of it come out as one.
+
+    Spark's own handler may fail while it cancels jobs, or what it raises be lost. A loop that goes on after errors
+    would then go on, and spend, after Ctrl-C.
+
+    Raises:
+        KeyboardInterrupt: the handler that is set raised an error, and another one came out, or none.
+    """
+    old = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(old):
+        return work()
+    raised: list[BaseException] = []
+
+    def noted(number: int, frame: FrameType | None) -> None:
+        try:
+            old(number, frame)
+        except BaseException as error:
+            raised.append(error)
+            raise
+
+    signal.signal(signal.SIGINT, noted)
+    try:
+        done = work()
+        if not raised:
+            return done
+    except Exception:
+        if not raised:
+            raise
+    finally:
+        signal.signal(signal.SIGINT, old)
+    raised.clear()  # what hangs on to it may quote a row
+    raise KeyboardInterrupt
 
 
 def kind_of(error: Exception) -> str:

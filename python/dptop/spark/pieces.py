@@ -76,7 +76,7 @@ def _put_together(pieces: list[Piece], counting: Counting, numbered: int | None)
     of: dict[int, int] = {}
     for partition, number, pieces_of_it, data in pieces:
         if number == REFUSED:
-            raise SourceError(f"a partition cannot be counted: {data.decode()}")
+            raise SourceError(f"a partition cannot be counted: {data.decode(errors='replace')}")
         if number in found[partition] or of.setdefault(partition, pieces_of_it) != pieces_of_it:
             raise _torn()
         found[partition][number] = bytes(data)
