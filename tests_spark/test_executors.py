@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
+import time
 import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -169,3 +171,29 @@ def test_an_item_that_is_refused_is_not_quoted(session: SparkSession) -> None:
     with pytest.raises(dptop.SourceError, match=r"cannot be counted: .*UTF-8") as failed:
         release(df)
     assert "s3re" not in said(failed.value)
+
+
+def test_an_interrupted_job_is_an_interruption(session: SparkSession, seen: Seen, tmp_path: Path) -> None:
+    """Not an error that a loop would pass over: Spark cancels the job, and what it charged stays spent."""
+    marker = tmp_path / "begun"
+    rows = skewed(session, "int", 100, 2)
+
+    def step(batches: Iterator[Any]) -> Iterator[Any]:
+        marker.touch()
+        time.sleep(3)
+        yield from batches
+
+    def interrupt() -> None:
+        while not marker.exists():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    ledger = spark.Ledger(dptop.Budget(epsilon=1.0, delta=1e-6))
+    waiting = threading.Thread(target=interrupt)
+    waiting.start()
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        release(rows.mapInArrow(step, rows.schema), budget=ledger)
+    waiting.join()
+    assert stopped.value.__context__ is None
+    assert ledger.spent == (1.0, 1e-6)
+    assert (seen.pieces, seen.draws) == ([], [])
