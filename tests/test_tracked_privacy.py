@@ -260,4 +260,6 @@ def test_a_broken_release_is_told_apart(
     audit = AUDITS[name]
     if broken is without_the_depth and audit.ask is not SELECTED:  # three times epsilon shows in fewer runs
         audit = audit._replace(runs=1000)
-    assert excess(audit) > 0
+    # with the runs of the audit a fault may stay unseen a few times in a hundred, with more of them it does not: of the
+    # one that showed least, the mean excess with twice the runs was nine of its standard deviations
+    assert any(excess(audit._replace(runs=times * audit.runs)) > 0 for times in (1, 2, 4))
