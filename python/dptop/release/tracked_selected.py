@@ -95,13 +95,7 @@ def _sketch_selection(request: Request, tracked: Tracked, sketch: LinearSketch) 
         facts: Facts = [
             counted_by(tracked, sketch_in_words(sketch)),
             noise_fact(sketch, noisy, made, seed),
-            noise_in_words(
-                DISCRETE_LAPLACE,
-                stable.scale,
-                "on every counter and on the minimum counter, which select",
-                seeded=seed is not None,
-            ),
-            ("Threshold", _selects(stable, minimum)),
+            *_how_it_selects(stable, minimum, seed),
         ]
         if request.share is not None:
             facts.append(share_fact(request.share, length_in_words(split, noisy_length)))
@@ -133,13 +127,7 @@ def _stated_selection(request: Request, tracked: Tracked, oracle: FrequencyOracl
         ends = [clipped(v, low, high) for v, (low, high) in zip(values, ends, strict=True)]
         facts: Facts = [
             counted_by(tracked, type(oracle).__name__),
-            noise_in_words(
-                DISCRETE_LAPLACE,
-                stable.scale,
-                "on every counter and on the minimum counter, which select",
-                seeded=seed is not None,
-            ),
-            ("Threshold", _selects(stable, minimum)),
+            *_how_it_selects(stable, minimum, seed),
         ]
         if request.share is not None:
             facts.append(share_fact(request.share, length_in_words(split, public.noisy)))
@@ -177,6 +165,11 @@ def _selecting(tracked: Tracked, stated: Envelope, whole: PrivacyParameters) -> 
     return StableThreshold.of(PrivacyParameters(epsilon, delta), tracked.tie)
 
 
-def _selects(stable: StableThreshold, minimum: int) -> str:
+def _how_it_selects(stable: StableThreshold, minimum: int, seed: int | None) -> Facts:
+    """Return what the release says of the noise of the selection, and of its threshold."""
+    where = "on every counter and on the minimum counter, which select"
     rule = f"exceeds the noisy minimum, {minimum}, by more than {stable.offset}"
-    return f"a label is released only if its noisy counter {rule}; its count is read from the oracle."
+    return [
+        noise_in_words(DISCRETE_LAPLACE, stable.scale, where, seeded=seed is not None),
+        ("Threshold", f"a label is released only if its noisy counter {rule}; its count is read from the oracle."),
+    ]
