@@ -16,6 +16,7 @@ import pytest
 import dptop
 from commands import COPIES, DPTOP, HEADER, PATIENCE
 from dptop import atomic
+from dptop import summary as summaries
 from dying_runs import dying
 from part_makers import counted, releases
 
@@ -167,7 +168,7 @@ def test_a_link_that_is_moved_during_a_save_leads_it_nowhere_else(
         link.symlink_to(other)
         assert released(other).stdout.startswith(HEADER)
 
-    happened = before_a_call(monkeypatch, atomic, "_created", elsewhere)
+    happened = before_a_call(monkeypatch, summaries, "_unite_with", elsewhere)
     summary.save(link)
     assert happened
     assert b"one release per stream" in released(other).stderr
